@@ -1,0 +1,85 @@
+package gate
+
+import (
+	"encoding/json"
+)
+
+// hookContext is the azure context: exactly the names and types of
+// spec/azure.md 25, and what DESIGN §9 adds.
+type hookContext struct {
+	HookEventName    EventName `json:"hook_event_name"`
+	AgentName        string    `json:"agent_name"`
+	CurrentTurn      int       `json:"current_turn"`
+	MaxTurns         int       `json:"max_turns"`
+	ExecutionSummary string    `json:"execution_summary"`
+	SessionID        string    `json:"session_id"`
+	HookName         string    `json:"hook_name"`
+	TranscriptPath   string    `json:"transcript_path,omitempty"`
+	*stopContext
+	*toolContext
+}
+
+type stopContext struct {
+	FinalOutput        string `json:"final_output"`
+	StopHookActive     bool   `json:"stop_hook_active"`
+	StopRejectionCount int    `json:"stop_rejection_count"`
+}
+
+type toolContext struct {
+	ToolName  string          `json:"tool_name"`
+	ToolInput json.RawMessage `json:"tool_input"`
+	*toolOutcome
+}
+
+type toolOutcome struct {
+	ToolResult    string `json:"tool_result"`
+	ToolSucceeded bool   `json:"tool_succeeded"`
+}
+
+// contextJSON renders what a hook is told of the event.
+func contextJSON(ev *Event, h *Hook, counts Counts, transcript Transcript) []byte {
+	c := hookContext{
+		HookEventName: ev.Name.hookEvent(), AgentName: ev.Agent, CurrentTurn: ev.Turn, MaxTurns: ev.MaxTurns,
+		SessionID: ev.Session, HookName: h.Name,
+	}
+	if transcript != nil {
+		c.ExecutionSummary, c.TranscriptPath = transcript.Path(), transcript.RawPath()
+	}
+	switch c.HookEventName {
+	case Stop:
+		c.stopContext = &stopContext{ev.FinalOutput, counts.StopHookActive(), counts.StopRejections}
+	case PreToolUse, PostToolUse:
+		input := ev.ToolInput
+		if len(input) == 0 || string(input) == "null" || !json.Valid(input) {
+			input = json.RawMessage("{}")
+		}
+		c.toolContext = &toolContext{ToolName: ev.ToolName, ToolInput: input}
+		if c.HookEventName == PostToolUse {
+			c.toolContext.toolOutcome = &toolOutcome{ev.ToolResult, ev.ToolSucceeded}
+		}
+	}
+	b, err := marshal(c)
+	if err != nil { // every field above always has a JSON form
+		panic(err)
+	}
+	return b
+}
+
+// marshal is json.Marshal that leaves <, > and & readable for scripts and
+// models.
+func marshal(v any) ([]byte, error) {
+	var b jsonBuffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return b[:len(b)-1], nil // Encode ends with a newline
+}
+
+type jsonBuffer []byte
+
+func (b *jsonBuffer) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
+}

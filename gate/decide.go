@@ -1,0 +1,395 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Gate decides events. Every field but Observe is required; it is safe for
+// concurrent use once made.
+type Gate struct {
+	Policies *Policies
+	Store    interface {
+		Ledger
+		Activations
+	}
+	Transcripts Transcripts
+	Evaluators  map[HookType]Evaluator
+	// OnGateError is what an allow becomes when the gate itself failed.
+	OnGateError FailMode
+	// Parallel is how many hooks of one event run at once.
+	Parallel int
+	Now      func() time.Time
+	NewID    func() string // evaluation ids; unique, ordered by time
+	// Observe sees every record after its commit was tried; nil: nobody. It
+	// cannot change the decision.
+	Observe func(Record)
+}
+
+// Options are what a caller adds to an event.
+type Options struct {
+	// Idempotency is a reservation that the caller holds; Decide completes it
+	// with its commit.
+	Idempotency IdempotencyKey
+	// Specs, when not nil, take the place of the gate's own policies: for dry
+	// runs and for evaluations without a server.
+	Specs []*Spec
+}
+
+// Decide answers one event. It is the straight path of DESIGN §2:
+//
+//	match → budget → evaluate → settle → combine → commit
+//
+// An error means that there is no decision, since the request was wrong: an
+// [*Error] with CodeNotFound (unknown agent) or CodeValidation (a transcript
+// that may not be read). Whatever goes wrong after that is inside the
+// decision.
+//
+// When ctx ends, hooks that still run have timed out.
+func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, error) {
+	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), idempotency: opt.Idempotency}
+
+	policies := g.Policies
+	if opt.Specs != nil {
+		policies = policiesOf(opt.Specs)
+	}
+	candidates, err := policies.match(&ev)
+	if err != nil {
+		return Decision{}, err
+	}
+	e.hooks = e.activated(ctx, candidates)
+
+	transcript, err := e.attach(ctx)
+	if err != nil {
+		return Decision{}, err
+	}
+	if transcript != nil {
+		defer transcript.Close()
+	}
+
+	e.readCounts(ctx)
+	e.verdicts = e.evaluate(ctx, transcript)
+	return e.commit(ctx), nil
+}
+
+func policiesOf(specs []*Spec) *Policies {
+	p := &Policies{}
+	p.SetFiles(specs)
+	return p
+}
+
+// match is the hooks that are about the event, in firing order: agent level
+// first, then the agent's own (spec/azure.md 39). SubagentStop moves the event
+// to the agent that its agent_type names.
+func (p *Policies) match(ev *Event) ([]*Hook, error) {
+	set := p.current()
+	if ev.Name == SubagentStop && ev.AgentType != "" {
+		if set.agents[ev.AgentType] == nil {
+			return nil, nil
+		}
+		ev.Agent = ev.AgentType
+	}
+	agent := set.agents[ev.Agent]
+	if agent == nil && ev.Agent != "default" {
+		return nil, Errorf(CodeNotFound, "agent %q is not known: PUT its spec first, or name the agent \"default\" for agent-level hooks only", ev.Agent)
+	}
+	if ev.Name.hookEvent() == PostToolUse && !ev.ToolSucceeded {
+		return nil, nil // spec/azure.md 26
+	}
+	var hooks []*Hook
+	for _, s := range set.hooks {
+		hooks = matching(hooks, s, ev)
+	}
+	if agent != nil {
+		hooks = matching(hooks, agent, ev)
+	}
+	return hooks, nil
+}
+
+func matching(hooks []*Hook, s *Spec, ev *Event) []*Hook {
+	for i := range s.Hooks {
+		h := &s.Hooks[i]
+		if h.Event != ev.Name.hookEvent() {
+			continue
+		}
+		if h.Event.ForTool() && !h.Matcher.Match(ev.ToolName) && (ev.ToolAlias == "" || !h.Matcher.Match(ev.ToolAlias)) {
+			continue
+		}
+		hooks = append(hooks, h)
+	}
+	return hooks
+}
+
+// evaluation is one event on its way through Decide.
+type evaluation struct {
+	gate        *Gate
+	ev          *Event
+	id          string
+	began       time.Time
+	idempotency IdempotencyKey
+	hooks       []*Hook
+	lost        bool     // the transcript could not be read
+	seen        Counts   // as the ledger holds them
+	gateError   *Failure // the first thing that went wrong with the gate itself
+	verdicts    []Verdict
+}
+
+// counted reports whether the event has a ledger.
+func (e *evaluation) counted() bool { return e.ev.Session != "" && !e.ev.Dry }
+
+func (e *evaluation) storeFailed(err error) {
+	if e.gateError == nil {
+		e.gateError = &Failure{Code: StoreUnavailable, Message: err.Error()}
+	}
+}
+
+// activated drops the agent-level hooks that are inactive in the thread
+// (spec/azure.md 12). The store is asked only when such a hook is there.
+func (e *evaluation) activated(ctx context.Context, hooks []*Hook) []*Hook {
+	var switched map[string]bool
+	if e.ev.Session != "" && len(hooks) > 0 && hooks[0].Level == AgentLevel {
+		var err error
+		if switched, err = e.gate.Store.Active(ctx, e.ev.Session); err != nil {
+			e.storeFailed(err)
+		}
+	}
+	active := hooks[:0]
+	for _, h := range hooks {
+		on := h.Activation != OnDemand
+		if h.Level == AgentLevel {
+			if s, ok := switched[h.Name]; ok {
+				on = s
+			}
+		}
+		if on {
+			active = append(active, h)
+		}
+	}
+	return active
+}
+
+// attach opens the conversation where a hook could read it, or the caller sent
+// one to keep.
+func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
+	if len(e.hooks) == 0 && e.ev.InlineTranscript == nil && e.ev.TranscriptPath == "" {
+		return nil, nil
+	}
+	t, err := e.gate.Transcripts.Attach(ctx, e.ev)
+	if err == nil {
+		return t, nil
+	}
+	if bad, ok := errors.AsType[*Error](err); ok && e.ev.Protocol == Native {
+		return nil, bad
+	}
+	e.lost = true
+	return nil, nil
+}
+
+// Native is the protocol of POST /v1/evaluate.
+const Native = "native"
+
+func (e *evaluation) readCounts(ctx context.Context) {
+	claimed := Counts{StopRejections: e.ev.ClaimedRejections, PromptRejections: e.ev.ClaimedRejections}
+	if claimed.StopRejections == 0 && e.ev.ClaimedActive {
+		claimed.StopRejections = 1
+	}
+	if !e.counted() {
+		e.seen = claimed
+		return
+	}
+	counts, err := e.gate.Store.Counts(ctx, e.ev.ledgerKey())
+	if err != nil {
+		e.storeFailed(err)
+		counts = claimed
+	}
+	e.seen = counts
+}
+
+// skip says why a hook is not asked: the agent is at its last turn (spec/azure.md
+// 36), or the loop is at its cap (35).
+func (e *evaluation) skip(h *Hook) (Note, bool) {
+	if h.Event != Stop {
+		return "", false
+	}
+	if lastTurn(e.ev) {
+		return MaxTurns, true
+	}
+	if h.countsRejections() && e.seen.opened(e.ev).PromptRejections >= rejectionCap(e.hooks) {
+		return Capped, true
+	}
+	return "", false
+}
+
+func lastTurn(ev *Event) bool {
+	return ev.Name.hookEvent() == Stop && ev.MaxTurns > 0 && ev.Turn >= ev.MaxTurns
+}
+
+// evaluate asks every hook, at most Parallel at once, and answers in firing
+// order. It returns when all have answered.
+func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verdict {
+	verdicts := make([]Verdict, len(e.hooks))
+	slots := make(chan struct{}, max(e.gate.Parallel, 1))
+	var running sync.WaitGroup
+	for i, h := range e.hooks {
+		if why, skipped := e.skip(h); skipped {
+			verdicts[i] = Verdict{Outcome: Skipped}
+			verdicts[i].note(why)
+			continue
+		}
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			verdicts[i] = e.ask(ctx, h, transcript)
+		})
+	}
+	running.Wait()
+	for i, h := range e.hooks {
+		v := &verdicts[i]
+		v.hook, v.Name, v.Level, v.Type, v.FailMode = h, h.Name, h.Level, h.Type, h.FailMode
+		if e.lost {
+			v.note(TranscriptLost)
+		}
+		if v.Notes == nil {
+			v.Notes = []Note{}
+		}
+	}
+	return verdicts
+}
+
+// ask has one hook evaluated within its own timeout. An evaluator that panics
+// or answers nonsense has given no verdict.
+func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v Verdict) {
+	began := e.gate.Now()
+	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			v = failed(Internal, "the hook's evaluation panicked")
+			v.Evidence = &Evidence{Stderr: CutEvidence(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))}
+		}
+		v.Duration = e.gate.Now().Sub(began)
+		v.DurationMS = v.Duration.Milliseconds()
+	}()
+	evaluator := e.gate.Evaluators[h.Type]
+	if evaluator == nil {
+		return failed(Internal, fmt.Sprintf("no evaluator for hooks of type %q", h.Type))
+	}
+	v = evaluator.Evaluate(ctx, Input{Hook: h, Event: e.ev, Transcript: transcript,
+		Context: contextJSON(e.ev, h, e.seen.opened(e.ev), transcript)})
+	switch v.Outcome {
+	case Allow, Block, Ask:
+		v.Failure = nil
+	case NoVerdict:
+		if v.Failure == nil {
+			v.Failure = &Failure{Code: Internal, Message: "the hook gave no verdict and no cause"}
+		}
+	default:
+		v.Outcome, v.Failure = NoVerdict, &Failure{Code: Internal, Message: fmt.Sprintf("the hook's outcome %q is unknown", v.Outcome)}
+	}
+	return v
+}
+
+// resolve is what the verdicts come to with the counts as they are now: pure,
+// so that a commit may call it again when another event came in between.
+func (e *evaluation) resolve(now Counts) (Decision, Counts) {
+	now = now.opened(e.ev)
+	verdicts := make([]Verdict, len(e.verdicts))
+	limit := rejectionCap(e.hooks)
+	for i, v := range e.verdicts {
+		v.Notes = append([]Note{}, v.Notes...)
+		v = settle(e.ev, v)
+		if v.hook.countsRejections() && v.objects() && now.PromptRejections >= limit {
+			// Another Stop of this session took the last rejection meanwhile.
+			v.Outcome, v.Failure = Skipped, nil
+			v.note(Capped)
+		}
+		verdicts[i] = v
+	}
+	d := combine(e.ev, verdicts)
+	d.EvaluationID = e.id
+	if e.ev.Name == Start && now.Started {
+		withholdContext(&d)
+	}
+	if e.ev.Name.hookEvent() == Stop {
+		switch {
+		case d.Outcome == Allow:
+			d.Forced = lastTurn(e.ev)
+			for i := range verdicts {
+				d.Forced = d.Forced || verdicts[i].Has(Capped)
+			}
+		case now.LastReason != "" && d.Reason == now.LastReason:
+			for i := range verdicts {
+				if verdicts[i].objects() {
+					verdicts[i].note(NoProgress)
+				}
+			}
+		}
+	}
+	next := now.after(e.ev, &d)
+	d.StopHookActive, d.StopRejectionCount = next.StopHookActive(), next.StopRejections
+	if e.gateError != nil {
+		d.Degraded, d.GateError = true, e.gateError
+	}
+	return d, next
+}
+
+// withholdContext takes the context out of a Start that is not the thread's
+// first (spec/azure.md 49).
+func withholdContext(d *Decision) {
+	d.AdditionalContext, d.Messages = "", []Message{}
+	for i := range d.Hooks {
+		d.Hooks[i].Injected = false
+	}
+}
+
+// commit stores the decision and answers it. If the store fails, a block
+// leaves as a block; an allow follows OnGateError, except where no hook
+// matched (DESIGN §2).
+func (e *evaluation) commit(ctx context.Context) Decision {
+	// A caller that has gone away, or a deadline that ended the hooks, does
+	// not undo what was decided.
+	ctx = context.WithoutCancel(ctx)
+	took := e.gate.Now().Sub(e.began)
+	var rec Record
+	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency,
+		Settle: func(now Counts) (Counts, Record) {
+			d, next := e.resolve(now)
+			rec = e.record(d, took)
+			return next, rec
+		}}
+	if !e.counted() {
+		c.Key.Session = ""
+	}
+	if err := e.gate.Store.Commit(ctx, c); err != nil {
+		e.storeFailed(err)
+		d, _ := e.resolve(e.seen)
+		if d.Outcome == Allow && len(e.hooks) > 0 && e.gate.OnGateError == FailBlock {
+			refuse(e.ev, &d)
+		}
+		rec = e.record(d, took)
+	}
+	if e.gate.Observe != nil {
+		e.gate.Observe(rec)
+	}
+	return rec.Decision
+}
+
+// refuse makes an allow a block because the gate itself failed and was told to
+// block then.
+func refuse(ev *Event, d *Decision) {
+	d.Outcome, d.Forced = Block, false
+	d.Reason = fmt.Sprintf("The gate could not record its decision (%s), and it is set to block then.", d.GateError.Code)
+	if ev.Name.hookEvent() == Stop {
+		d.Messages = append([]Message{{Role: "user", Content: d.Reason}}, d.Messages...)
+	}
+}
+
+func (e *evaluation) record(d Decision, took time.Duration) Record {
+	return Record{Decision: d, Time: e.began.UTC(), Agent: e.ev.Agent, Session: e.ev.Session, SubAgent: e.ev.SubAgent,
+		Event: e.ev.Name, Protocol: e.ev.Protocol, Tool: e.ev.ToolName, DryRun: e.ev.Dry,
+		DurationMS: took.Milliseconds(), Payload: e.ev.Payload}
+}

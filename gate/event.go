@@ -1,0 +1,104 @@
+package gate
+
+import (
+	"encoding/json"
+)
+
+// EventName is the gate's own name of a moment in an agent's life. Hosts that
+// call it otherwise (AfterAgent, agentStop) are translated by package wire.
+type EventName string
+
+const (
+	Start              EventName = "Start"
+	UserPromptSubmit   EventName = "UserPromptSubmit"
+	PreToolUse         EventName = "PreToolUse"
+	PostToolUse        EventName = "PostToolUse"
+	PostToolUseFailure EventName = "PostToolUseFailure"
+	Stop               EventName = "Stop"
+	SubagentStop       EventName = "SubagentStop"
+)
+
+// EventNames lists every event, in the order of an agent's life.
+var EventNames = []EventName{Start, UserPromptSubmit, PreToolUse, PostToolUse, PostToolUseFailure, Stop, SubagentStop}
+
+// Known reports whether n is one of [EventNames].
+func (n EventName) Known() bool {
+	for _, e := range EventNames {
+		if n == e {
+			return true
+		}
+	}
+	return false
+}
+
+// ForTool reports whether the event is about one tool call, so that a hook on
+// it needs a matcher (spec/azure.md 21).
+func (n EventName) ForTool() bool {
+	return n == PreToolUse || n == PostToolUse || n == PostToolUseFailure
+}
+
+// hookEvent is the event whose hooks answer n: a sub-agent's stop is judged as
+// a Stop (spec/claude-code.md 12), a failed tool call is a PostToolUse with
+// tool_succeeded=false (spec/azure.md 26).
+func (n EventName) hookEvent() EventName {
+	switch n {
+	case SubagentStop:
+		return Stop
+	case PostToolUseFailure:
+		return PostToolUse
+	}
+	return n
+}
+
+// Event is one moment of an agent's life, as a protocol decoded it.
+type Event struct {
+	Name     EventName
+	Protocol string // how the host speaks: "native", "claude-code", …
+	Agent    string // name of the agent spec; "default" needs none
+	Session  string // the conversation; empty: there is no ledger
+	Dry      bool   // counts nothing, recorded as a dry run
+
+	Turn     int
+	MaxTurns int // 0: unbounded
+
+	FinalOutput string // Stop: the answer under judgement
+
+	ToolName      string          // PreToolUse, PostToolUse
+	ToolAlias     string          // the canonical alias of a host's own name; empty: none
+	ToolInput     json.RawMessage // as the host sent it, any JSON value
+	ToolResult    string
+	ToolSucceeded bool
+
+	Prompt   string // UserPromptSubmit: what was submitted
+	ByPerson bool   // UserPromptSubmit: a person wrote it (DESIGN §9)
+	PromptID string // Stop: the prompt that this turn answers, where the host names it
+	SubAgent string // id of the sub-agent inside which this happened; empty: the main agent
+	// AgentType names the sub-agent's spec on SubagentStop.
+	AgentType string
+
+	// ClaimedActive and ClaimedRejections are the caller's own word on the
+	// loop. They count only without a session (DESIGN §5).
+	ClaimedActive     bool
+	ClaimedRejections int
+
+	Cwd string // the agent's working directory on this machine; may be empty
+
+	// InlineTranscript is the conversation as the caller sent it with the
+	// event: a JSON string, or a JSON array of messages. nil: not sent.
+	InlineTranscript json.RawMessage
+	// TranscriptPath names a file on this machine that holds the
+	// conversation, in TranscriptFormat ("" = plain text or {role, content}).
+	TranscriptPath   string
+	TranscriptFormat string
+
+	Payload []byte // the request as it came, for the record
+}
+
+// MainAgent reports whether the event happened outside any sub-agent.
+func (e *Event) MainAgent() bool { return e.SubAgent == "" }
+
+// ledgerKey is where the event's counts live: per agent and session, and per
+// sub-agent inside one (spec/azure.md 38, spec/claude-code.md 12).
+func (e *Event) ledgerKey() LedgerKey {
+	return LedgerKey{Agent: e.Agent, Session: e.Session, SubAgent: e.SubAgent}
+}

@@ -1,0 +1,74 @@
+package gate
+
+// Counts are the loop's state of one agent in one session (spec/azure.md 38).
+// They are compared whole: every field must stay comparable.
+type Counts struct {
+	StopRejections   int    // Stops rejected since the user spoke
+	PromptRejections int    // of those, the ones that count against maxRejections
+	Started          bool   // a Start was answered; its context is given once
+	LastPromptID     string // of the last Stop
+	LastReason       string // of the last rejection, to know our own words again
+}
+
+// StopHookActive reports whether the agent is on its way back from a
+// rejection.
+func (c Counts) StopHookActive() bool { return c.StopRejections > 0 }
+
+// opened are the counts as the event finds them: what it resets by merely
+// happening is reset (DESIGN §9, "What resets the counts").
+func (c Counts) opened(ev *Event) Counts {
+	switch {
+	case ev.Name == UserPromptSubmit && ev.MainAgent() && ev.ByPerson && !(c.LastReason != "" && ev.Prompt == c.LastReason),
+		ev.Name == Stop && ev.MainAgent() && c.LastPromptID != "" && ev.PromptID != "" && ev.PromptID != c.LastPromptID:
+		c.StopRejections, c.PromptRejections, c.LastReason = 0, 0, ""
+	}
+	return c
+}
+
+// after are the counts once the event was decided.
+func (c Counts) after(ev *Event, d *Decision) Counts {
+	switch ev.Name {
+	case Start:
+		c.Started = true
+	case Stop, SubagentStop:
+		if ev.PromptID != "" {
+			c.LastPromptID = ev.PromptID
+		}
+		if d.Outcome != Block {
+			c.StopRejections, c.PromptRejections, c.LastReason = 0, 0, ""
+			return c
+		}
+		c.StopRejections++
+		if promptRejected(d.Hooks) {
+			c.PromptRejections++
+		}
+		c.LastReason = d.Reason
+	}
+	return c
+}
+
+// promptRejected reports whether a prompt hook is among those that reject; a
+// closed failure of one counts too (spec/azure.md 35).
+func promptRejected(verdicts []Verdict) bool {
+	for i := range verdicts {
+		if verdicts[i].hook.countsRejections() && verdicts[i].objects() {
+			return true
+		}
+	}
+	return false
+}
+
+// rejectionCap is the maximum of the values that are set among the prompt
+// hooks that take part, 3 when none is set (spec/azure.md 35, DESIGN §9).
+func rejectionCap(hooks []*Hook) int {
+	limit := 0
+	for _, h := range hooks {
+		if h.countsRejections() {
+			limit = max(limit, h.MaxRejections)
+		}
+	}
+	if limit == 0 {
+		return DefaultMaxRejections
+	}
+	return limit
+}

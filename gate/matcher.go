@@ -1,0 +1,110 @@
+package gate
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/wasilibs/go-re2"
+)
+
+// Matcher decides which tools a hook is about. The zero Matcher matches
+// nothing (spec/azure.md 24). It is safe for concurrent use.
+type Matcher struct {
+	source string
+	all    bool
+	exact  []string // alternatives when the pattern holds only literal names
+	re     *re2.Regexp
+}
+
+// CompileMatcher reads an azure tool matcher: "*" matches every tool; any
+// other pattern is RE2 and must match the whole name, case-sensitively; empty
+// matches nothing (spec/azure.md 22, 24). The error names a look-around or a
+// back-reference as such.
+func CompileMatcher(pattern string) (Matcher, error) {
+	m := Matcher{source: pattern}
+	switch {
+	case pattern == "":
+		return m, nil
+	case pattern == "*":
+		m.all = true
+		return m, nil
+	case literalNames(pattern):
+		m.exact = strings.Split(pattern, "|")
+		return m, nil
+	}
+	re, err := re2.Compile(`\A(?:` + pattern + `)\z`)
+	if err != nil {
+		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %s", pattern, explainPattern(pattern, err))
+	}
+	// The wrapping must not rescue a pattern that is broken on its own, as
+	// "a)(b" is.
+	if _, err := re2.Compile(pattern); err != nil {
+		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %s", pattern, explainPattern(pattern, err))
+	}
+	m.re = re
+	return m, nil
+}
+
+// Match reports whether the hook is about a tool of this name.
+func (m Matcher) Match(tool string) bool {
+	if tool == "" {
+		return m.all
+	}
+	switch {
+	case m.all:
+		return true
+	case m.exact != nil:
+		for _, name := range m.exact {
+			if name == tool {
+				return true
+			}
+		}
+		return false
+	case m.re != nil:
+		return m.re.MatchString(tool)
+	}
+	return false
+}
+
+// String is the pattern as it was declared.
+func (m Matcher) String() string { return m.source }
+
+// literalNames reports whether the pattern is only names joined by "|", which
+// need no automaton.
+func literalNames(pattern string) bool {
+	for _, r := range pattern {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '|':
+		default:
+			return false
+		}
+	}
+	return !strings.Contains("|"+pattern+"|", "||")
+}
+
+// explainPattern names what RE2 leaves out on purpose; the engine's own words
+// serve for the rest.
+func explainPattern(pattern string, err error) string {
+	for _, look := range []struct{ text, name string }{
+		{"(?=", "look-ahead (?=…)"}, {"(?!", "negative look-ahead (?!…)"},
+		{"(?<=", "look-behind (?<=…)"}, {"(?<!", "negative look-behind (?<!…)"},
+		{"(?>", "an atomic group (?>…)"},
+	} {
+		if strings.Contains(pattern, look.text) {
+			return "RE2 has no " + look.name
+		}
+	}
+	for i := 0; i+1 < len(pattern); i++ {
+		if pattern[i] == '\\' {
+			if c := pattern[i+1]; c >= '1' && c <= '9' || c == 'k' {
+				return "RE2 has no back-references (" + pattern[i:i+2] + ")"
+			}
+			i++
+		}
+	}
+	if _, std := syntax.Parse(pattern, syntax.Perl); std != nil {
+		return strings.TrimPrefix(std.Error(), "error parsing regexp: ")
+	}
+	return err.Error()
+}

@@ -1,0 +1,67 @@
+package gate
+
+import "context"
+
+// Input is what a hook is asked with.
+type Input struct {
+	Hook  *Hook
+	Event *Event
+	// Context is the azure context JSON, exactly the names and types of
+	// spec/azure.md 25.
+	Context []byte
+	// Transcript is nil when there is no conversation to read.
+	Transcript Transcript
+}
+
+// Evaluator asks hooks of one [HookType].
+//
+// Evaluate returns within a second of ctx's end, which is the hook's own
+// timeout. What it could not ask is a verdict with NoVerdict and a [Failure];
+// it never guesses. A block without a reason is returned as such: what that
+// means is the gate's to say. It is safe for concurrent use.
+type Evaluator interface {
+	Evaluate(ctx context.Context, in Input) Verdict
+}
+
+// EvaluatorFunc makes a function an [Evaluator].
+type EvaluatorFunc func(ctx context.Context, in Input) Verdict
+
+func (f EvaluatorFunc) Evaluate(ctx context.Context, in Input) Verdict { return f(ctx, in) }
+
+// Transcript is the readable view of one conversation: numbered lines of plain
+// text. It does not change while it is open, except that lines may be added.
+// It is safe for concurrent use.
+type Transcript interface {
+	// Path of the view, a file on this machine: the context's
+	// execution_summary, mounted at the same path inside a sandbox.
+	Path() string
+	// RawPath of the conversation as it was given; may be Path, may be empty.
+	RawPath() string
+	// ReadFile is limit lines from the 1-based line offset, each as
+	// "number<TAB>text", with a last line that says what was left out. offset
+	// and limit below 1 mean the defaults. What is beyond the end is said in
+	// words, not an error; an error means that the file could not be read.
+	ReadFile(ctx context.Context, offset, limit int) (string, error)
+	// GrepSearch is the lines that an RE2 pattern finds, numbered, with
+	// context lines round them, and a last line that says what was left out.
+	// A pattern that RE2 cannot run is a [*Failure] with BadOutput.
+	GrepSearch(ctx context.Context, q Grep) (string, error)
+	Close() error
+}
+
+// Grep is one search.
+type Grep struct {
+	Pattern string
+	Context int // lines before and after; at most 20
+	Limit   int // matches; 0 = the default
+}
+
+// Transcripts finds the conversation that belongs to an event.
+type Transcripts interface {
+	// Attach stores an inline transcript, replacing the session's, or opens
+	// the named one, or the session's own; nil when there is none.
+	// A path outside the configured roots, and an inline transcript of the
+	// wrong shape, are an [*Error] with CodeValidation; what could not be read
+	// or stored is a [*Failure] with TranscriptUnreadable.
+	Attach(ctx context.Context, ev *Event) (Transcript, error)
+}

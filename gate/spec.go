@@ -1,0 +1,38 @@
+package gate
+
+import "encoding/json"
+
+// SpecKind is the kind of an uploaded resource.
+type SpecKind string
+
+const (
+	AgentSpec SpecKind = "agent" // ExtendedAgent: one custom agent with its hooks
+	HookSpec  SpecKind = "hook"  // GlobalHook: one agent-level hook
+)
+
+// Spec is one resource as it was read, compiled and validated. It is not
+// changed after it was made.
+type Spec struct {
+	Kind SpecKind
+	Name string
+	// Document is what GET answers: {name, type, tags, owner, properties},
+	// with every accepted and every unknown field, and no defaults written in.
+	Document json.RawMessage
+	// Hooks are the agent's hooks in declared order per event; a GlobalHook
+	// has exactly one.
+	Hooks       []Hook
+	Description string // GlobalHook
+	Source      string // the file that defines it; empty: uploaded
+}
+
+// StoredSpec is one version of a resource in a store.
+type StoredSpec struct {
+	Kind     SpecKind
+	Name     string
+	Document json.RawMessage
+	Version  int    // 1, 2, … per kind and name; goes on after a deletion
+	ETag     string // quoted, as HTTP has it; changes with every version
+	By       string // who put it
+	At       int64  // when, in Unix milliseconds
+	Deleted  bool
+}

@@ -1,0 +1,140 @@
+package gate
+
+import (
+	"context"
+	"time"
+)
+
+// Store is everything that must survive a restart. One exported suite
+// (store/storetest) holds every implementation.
+//
+// Errors are an [*Error] with the code that the method names; any other error
+// means that the store did not work.
+type Store interface {
+	Ledger
+	Specs
+	Records
+	Activations
+	Idempotency
+	Sessions
+	// Ping reports whether the store can be written.
+	Ping(ctx context.Context) error
+	Close() error
+}
+
+// LedgerKey is where counts live.
+type LedgerKey struct{ Agent, Session, SubAgent string }
+
+// Ledger holds the counts of each loop.
+type Ledger interface {
+	// Counts reads what a key holds; the zero Counts if nothing yet.
+	Counts(ctx context.Context, key LedgerKey) (Counts, error)
+	// Commit stores counts and record in one transaction; when it returns nil
+	// both survive kill -9. See [Commit].
+	Commit(ctx context.Context, c Commit) error
+}
+
+// Commit is one decision on its way into the store.
+type Commit struct {
+	// Key is the ledger's row; with an empty Session no counts are read or
+	// written, and Settle gets Seen.
+	Key LedgerKey
+	// Seen are the counts that the evaluation was made with.
+	Seen Counts
+	// Settle is pure: given the counts as they are, what is to be stored. It
+	// is called with Seen first, outside the transaction, and once more inside
+	// it if the counts have changed meanwhile. The last call's results are
+	// the ones stored.
+	Settle func(now Counts) (Counts, Record)
+	// Idempotency is the reservation that this decision completes, in the same
+	// transaction; the zero key: none.
+	Idempotency IdempotencyKey
+}
+
+// Specs stores resources with their history.
+type Specs interface {
+	// PutSpec stores a new version (Kind, Name, Document and By are used) and
+	// answers it whole. ifMatch empty: unconditional; "*": only if one exists;
+	// else the ETag that must be current. CodePreconditionFailed.
+	PutSpec(ctx context.Context, s StoredSpec, ifMatch string) (StoredSpec, error)
+	// DeleteSpec: CodeNotFound, CodePreconditionFailed.
+	DeleteSpec(ctx context.Context, kind SpecKind, name, by, ifMatch string) error
+	// Spec is the current version. CodeNotFound.
+	Spec(ctx context.Context, kind SpecKind, name string) (StoredSpec, error)
+	// CurrentSpecs lists the current version of everything that is not
+	// deleted, in order of first creation.
+	CurrentSpecs(ctx context.Context) ([]StoredSpec, error)
+	// SpecHistory lists every version, newest first, deletions included.
+	SpecHistory(ctx context.Context, kind SpecKind, name string) ([]StoredSpec, error)
+}
+
+// Records reads evaluations.
+type Records interface {
+	// Record is one evaluation, whole. CodeNotFound.
+	Record(ctx context.Context, id string) (Record, error)
+	// Records lists evaluations, newest first. next is the cursor of the next
+	// page, empty at the end. A cursor that is not ours: CodeValidation.
+	Records(ctx context.Context, f RecordFilter) (items []RecordSummary, next string, err error)
+}
+
+// RecordFilter picks evaluations; the zero value of a field picks all.
+type RecordFilter struct {
+	Agent, Session string
+	Event          EventName
+	Decision       Outcome
+	Hook           string    // name of a hook that took part
+	Since, Until   time.Time // since inclusive, until exclusive
+	Limit          int       // 1…1000; 0 = 100
+	Cursor         string
+}
+
+// Activations holds which agent-level hooks were switched in which thread.
+type Activations interface {
+	SetActive(ctx context.Context, session, hook string, active bool, by string) error
+	// Active maps the hooks that were switched in the session to their state.
+	Active(ctx context.Context, session string) (map[string]bool, error)
+}
+
+// IdempotencyKey is a caller's key, per credential.
+type IdempotencyKey struct{ Credential, Key string }
+
+// Idempotency keeps a request from being counted twice (DESIGN §5). A key is
+// kept 24 h from its reservation.
+type Idempotency interface {
+	// Reserve claims a key. It answers the evaluation that the key already
+	// has, or empty when the caller now holds it until Commit, Release, or the
+	// end of the lease. CodeConflict: another request holds it.
+	// CodeIdempotencyMismatch: it belongs to another body.
+	Reserve(ctx context.Context, key IdempotencyKey, body [32]byte, lease time.Duration) (evaluation string, err error)
+	// Renew lengthens the lease of a key that the caller holds.
+	Renew(ctx context.Context, key IdempotencyKey, lease time.Duration) error
+	// Release gives a key back whose evaluation did not come about.
+	Release(ctx context.Context, key IdempotencyKey) error
+}
+
+// Sessions shows and erases what is known of one conversation.
+type Sessions interface {
+	// Session: CodeNotFound when nothing is known of it.
+	Session(ctx context.Context, id string) (SessionState, error)
+	// EraseSession removes counts, activations and records of the session;
+	// nothing to remove is no error.
+	EraseSession(ctx context.Context, id string) error
+}
+
+// SessionState is the body of GET /v1/sessions/{id}.
+type SessionState struct {
+	Session     string          `json:"session_id"`
+	Agents      []AgentCounts   `json:"agents"`
+	ActiveHooks map[string]bool `json:"hooks"` // those that were switched in this session
+	Last        []RecordSummary `json:"last"`  // newest first, at most 20
+}
+
+// AgentCounts are the counts of one agent, or of one of its sub-agents, in a
+// session.
+type AgentCounts struct {
+	Agent              string `json:"agent"`
+	SubAgent           string `json:"sub_agent,omitempty"`
+	StopHookActive     bool   `json:"stop_hook_active"`
+	StopRejectionCount int    `json:"stop_rejection_count"`
+	PromptRejections   int    `json:"prompt_rejection_count"`
+}

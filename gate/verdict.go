@@ -1,0 +1,178 @@
+package gate
+
+import "time"
+
+// Outcome is what a hook, or the gate, says of an event.
+type Outcome string
+
+const (
+	Allow     Outcome = "allow"
+	Block     Outcome = "block"
+	Ask       Outcome = "ask"        // a person must approve; PreToolUse only
+	NoVerdict Outcome = "no_verdict" // the hook could not be asked; see Failure
+	Skipped   Outcome = "skipped"    // the hook matched and was not asked; see Notes
+)
+
+// Note is a remark on a verdict that a program may act on.
+type Note string
+
+// Every note there is (DESIGN §5). One more is a documented change.
+const (
+	RejectedWithoutReason Note = "rejected_without_reason"
+	FailedOpen            Note = "failed_open"
+	FailedClosed          Note = "failed_closed"
+	Capped                Note = "capped"
+	MaxTurns              Note = "max_turns"
+	Repaired              Note = "repaired"
+	Deferred              Note = "deferred"
+	NoProgress            Note = "no_progress"
+	Impossible            Note = "impossible"
+	WouldBlock            Note = "would_block"
+	ReasonCut             Note = "reason_cut"
+	ContextIgnored        Note = "context_ignored"
+	TranscriptLost        Note = "transcript_unreadable"
+	HaltRequested         Note = "halt_requested"
+)
+
+// Notes lists every [Note].
+var Notes = []Note{RejectedWithoutReason, FailedOpen, FailedClosed, Capped, MaxTurns, Repaired, Deferred,
+	NoProgress, Impossible, WouldBlock, ReasonCut, ContextIgnored, TranscriptLost, HaltRequested}
+
+// FailureCode says why a hook, or the gate itself, could not answer.
+type FailureCode string
+
+// Every failure code there is (DESIGN §5). One more is a documented change.
+const (
+	Timeout              FailureCode = "timeout"
+	ModelUnavailable     FailureCode = "model_unavailable"
+	ModelRateLimited     FailureCode = "model_rate_limited"
+	ModelRefused         FailureCode = "model_refused"
+	ModelTruncated       FailureCode = "model_truncated"
+	BadVerdict           FailureCode = "bad_verdict"
+	BadOutput            FailureCode = "bad_output"
+	NonzeroExit          FailureCode = "nonzero_exit"
+	Signalled            FailureCode = "signalled"
+	InterpreterMissing   FailureCode = "interpreter_missing"
+	OutputTooLarge       FailureCode = "output_too_large"
+	SandboxUnavailable   FailureCode = "sandbox_unavailable"
+	HTTPStatus           FailureCode = "http_status"
+	HTTPUnreachable      FailureCode = "http_unreachable"
+	EgressDenied         FailureCode = "egress_denied"
+	TranscriptUnreadable FailureCode = "transcript_unreadable"
+	BudgetExhausted      FailureCode = "budget_exhausted"
+	Overloaded           FailureCode = "overloaded"
+	UnknownAgent         FailureCode = "unknown_agent"
+	BodyTooLarge         FailureCode = "body_too_large"
+	StoreUnavailable     FailureCode = "store_unavailable"
+	Internal             FailureCode = "internal"
+)
+
+// FailureCodes lists every [FailureCode].
+var FailureCodes = []FailureCode{Timeout, ModelUnavailable, ModelRateLimited, ModelRefused, ModelTruncated,
+	BadVerdict, BadOutput, NonzeroExit, Signalled, InterpreterMissing, OutputTooLarge, SandboxUnavailable,
+	HTTPStatus, HTTPUnreachable, EgressDenied, TranscriptUnreadable, BudgetExhausted, Overloaded, UnknownAgent,
+	BodyTooLarge, StoreUnavailable, Internal}
+
+// Failure is why something could not be asked. The message is for a person,
+// holds no secret and is never empty.
+type Failure struct {
+	Code    FailureCode `json:"code"`
+	Message string      `json:"message"`
+}
+
+// Error makes a Failure usable where an evaluator's own helpers return errors.
+func (f *Failure) Error() string { return string(f.Code) + ": " + f.Message }
+
+// Usage is what a verdict cost. PromptTokens counts the cached ones too.
+type Usage struct {
+	Calls        int `json:"calls"`
+	PromptTokens int `json:"prompt_tokens"`
+	CachedTokens int `json:"cached_tokens"`
+	OutputTokens int `json:"output_tokens"`
+}
+
+// Verdict is one hook's answer. An evaluator fills Outcome, Reason,
+// AdditionalContext, Notes, Failure, Model, Usage and Evidence; the rest is
+// set by [Gate.Decide].
+//
+// The JSON form is an item of "hooks" in an answer and in a record.
+type Verdict struct {
+	Name    string   `json:"name"`
+	Level   Level    `json:"level"`
+	Type    HookType `json:"type"`
+	Outcome Outcome  `json:"outcome"`
+	Reason  string   `json:"reason"`
+	Notes   []Note   `json:"notes"`
+	// Failure is set exactly when Outcome is NoVerdict.
+	Failure           *Failure      `json:"error,omitempty"`
+	FailMode          FailMode      `json:"fail_mode"`
+	AdditionalContext string        `json:"additional_context"`
+	Injected          bool          `json:"injected"` // AdditionalContext is the one the agent gets
+	DurationMS        int64         `json:"duration_ms"`
+	Model             string        `json:"model,omitempty"`
+	Usage             *Usage        `json:"usage,omitempty"`
+	Evidence          *Evidence     `json:"evidence,omitempty"` // in records only
+	Duration          time.Duration `json:"-"`
+
+	hook *Hook // which hook said it
+}
+
+// Evidence is what a verdict rests on, for the record.
+type Evidence struct {
+	ExitCode *int   `json:"exit_code,omitempty"` // command hooks that ended by themselves
+	Signal   string `json:"signal,omitempty"`    // command hooks that were ended by a signal
+	Stdout   string `json:"stdout,omitempty"`    // cut to EvidenceBytes
+	Stderr   string `json:"stderr,omitempty"`    // cut to EvidenceBytes
+	Steps    []Step `json:"steps,omitempty"`     // prompt hooks: what the judge did, in order
+}
+
+// EvidenceBytes is how much of one text a record keeps.
+const EvidenceBytes = 16 << 10
+
+// Step is one thing that a judge did: a model answer or a tool call.
+type Step struct {
+	Tool   string `json:"tool,omitempty"`  // ReadFile, GrepSearch; empty: the model's text
+	Input  string `json:"input,omitempty"` // the call's arguments
+	Text   string `json:"text,omitempty"`  // the model's text, or the head of the tool's result
+	Tokens int    `json:"tokens,omitempty"`
+}
+
+// CutEvidence shortens a text to [EvidenceBytes], at a rune's start, and says
+// so.
+func CutEvidence(s string) string {
+	const mark = "\n[cut]"
+	if len(s) <= EvidenceBytes {
+		return s
+	}
+	return cutAtRune(s, EvidenceBytes-len(mark)) + mark
+}
+
+// failed makes the verdict of a hook that could not be asked.
+func failed(code FailureCode, message string) Verdict {
+	return Verdict{Outcome: NoVerdict, Failure: &Failure{Code: code, Message: message}}
+}
+
+func (v *Verdict) note(n Note) {
+	for _, have := range v.Notes {
+		if have == n {
+			return
+		}
+	}
+	v.Notes = append(v.Notes, n)
+}
+
+// Has reports whether the verdict carries the note.
+func (v *Verdict) Has(n Note) bool {
+	for _, have := range v.Notes {
+		if have == n {
+			return true
+		}
+	}
+	return false
+}
+
+// objects reports whether the settled verdict stands against the event: a
+// block, or no verdict under failMode block.
+func (v *Verdict) objects() bool {
+	return v.Outcome == Block || v.Outcome == NoVerdict && v.FailMode == FailBlock
+}
