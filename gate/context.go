@@ -20,9 +20,13 @@ type hookContext struct {
 }
 
 type stopContext struct {
-	FinalOutput        string `json:"final_output"`
-	StopHookActive     bool   `json:"stop_hook_active"`
-	StopRejectionCount int    `json:"stop_rejection_count"`
+	FinalOutput string `json:"final_output"`
+	loopState
+}
+
+type loopState struct {
+	StopHookActive     bool `json:"stop_hook_active"`
+	StopRejectionCount int  `json:"stop_rejection_count"`
 }
 
 type toolContext struct {
@@ -36,8 +40,9 @@ type toolOutcome struct {
 	ToolSucceeded bool   `json:"tool_succeeded"`
 }
 
-// contextJSON renders what a hook is told of the event.
-func contextJSON(ev *Event, h *Hook, counts Counts, transcript Transcript) []byte {
+// contextJSON renders what a hook is told of the event. loop is what a Stop
+// hook sees of earlier rejections.
+func contextJSON(ev *Event, h *Hook, loop loopState, transcript Transcript) []byte {
 	c := hookContext{
 		HookEventName: ev.Name.hookEvent(), AgentName: ev.Agent, CurrentTurn: ev.Turn, MaxTurns: ev.MaxTurns,
 		SessionID: ev.Session, HookName: h.Name,
@@ -47,7 +52,7 @@ func contextJSON(ev *Event, h *Hook, counts Counts, transcript Transcript) []byt
 	}
 	switch c.HookEventName {
 	case Stop:
-		c.stopContext = &stopContext{ev.FinalOutput, counts.StopHookActive(), counts.StopRejections}
+		c.stopContext = &stopContext{ev.FinalOutput, loop}
 	case PreToolUse, PostToolUse:
 		input := ev.ToolInput
 		if len(input) == 0 || string(input) == "null" || !json.Valid(input) {

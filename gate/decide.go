@@ -194,9 +194,6 @@ const Native = "native"
 
 func (e *evaluation) readCounts(ctx context.Context) {
 	claimed := Counts{StopRejections: e.ev.ClaimedRejections, PromptRejections: e.ev.ClaimedRejections}
-	if claimed.StopRejections == 0 && e.ev.ClaimedActive {
-		claimed.StopRejections = 1
-	}
 	if !e.counted() {
 		e.seen = claimed
 		return
@@ -207,6 +204,12 @@ func (e *evaluation) readCounts(ctx context.Context) {
 		counts = claimed
 	}
 	e.seen = counts
+}
+
+// loop is what the next Stop of the session sees. Without a ledger the caller's
+// word that the loop is active stands until a Stop is allowed.
+func (e *evaluation) loop(c Counts) loopState {
+	return loopState{c.StopHookActive() || e.ev.ClaimedActive && !e.counted(), c.StopRejections}
 }
 
 // skip says why a hook is not asked: the agent is at its last turn (spec/azure.md
@@ -279,16 +282,16 @@ func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v
 		return failed(Internal, fmt.Sprintf("no evaluator for hooks of type %q", h.Type))
 	}
 	v = evaluator.Evaluate(ctx, Input{Hook: h, Event: e.ev, Transcript: transcript,
-		Context: contextJSON(e.ev, h, e.seen.opened(e.ev), transcript)})
-	switch v.Outcome {
-	case Allow, Block, Ask:
+		Context: contextJSON(e.ev, h, e.loop(e.seen.opened(e.ev)), transcript)})
+	switch {
+	case v.Outcome == Allow, v.Outcome == Block, v.Outcome == Ask && h.Event == PreToolUse:
 		v.Failure = nil
-	case NoVerdict:
+	case v.Outcome == NoVerdict:
 		if v.Failure == nil {
 			v.Failure = &Failure{Code: Internal, Message: "the hook gave no verdict and no cause"}
 		}
 	default:
-		v.Outcome, v.Failure = NoVerdict, &Failure{Code: Internal, Message: fmt.Sprintf("the hook's outcome %q is unknown", v.Outcome)}
+		v.Outcome, v.Failure = NoVerdict, &Failure{Code: Internal, Message: fmt.Sprintf("the hook's outcome %q has no meaning on %s", v.Outcome, h.Event)}
 	}
 	return v
 }
@@ -330,7 +333,11 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 		}
 	}
 	next := now.after(e.ev, &d)
-	d.StopHookActive, d.StopRejectionCount = next.StopHookActive(), next.StopRejections
+	after := e.loop(next)
+	if e.ev.Name.hookEvent() == Stop {
+		after.StopHookActive = next.StopHookActive()
+	}
+	d.StopHookActive, d.StopRejectionCount = after.StopHookActive, after.StopRejectionCount
 	if e.gateError != nil {
 		d.Degraded, d.GateError = true, e.gateError
 	}
