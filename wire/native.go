@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// DecodeNative reads the body of POST /v1/evaluate: the azure context of
+// spec/azure.md 25, `session_id`, `transcript` (a string or an array of
+// messages) and, for events that azure does not have, `prompt`, `prompt_id`,
+// `agent_id` and `agent_type`.
+//
+// `tool_input` may be any JSON value and `tool_result` too, since tools answer
+// with what they like. `tool_succeeded` absent means true. Every wrong type is
+// named in one [gate.Error] with CodeValidation; a body that is no JSON object
+// is CodeInvalidJSON.
+func DecodeNative(body []byte) (gate.Event, error) {
+	members, err := object(body)
+	if err != nil {
+		return gate.Event{}, err
+	}
+	f := fields{of: members}
+	ev := gate.Event{Protocol: gate.Native, Payload: body, ToolSucceeded: true, ByPerson: true}
+	var name string
+	f.text("hook_event_name", &name)
+	f.text("agent_name", &ev.Agent)
+	f.text("session_id", &ev.Session)
+	f.count("current_turn", &ev.Turn)
+	f.count("max_turns", &ev.MaxTurns)
+	f.text("execution_summary", &ev.TranscriptPath)
+	f.text("final_output", &ev.FinalOutput)
+	f.flag("stop_hook_active", &ev.ClaimedActive)
+	f.count("stop_rejection_count", &ev.ClaimedRejections)
+	f.text("tool_name", &ev.ToolName)
+	f.anyText("tool_result", &ev.ToolResult)
+	f.flag("tool_succeeded", &ev.ToolSucceeded)
+	f.text("prompt", &ev.Prompt)
+	f.text("prompt_id", &ev.PromptID)
+	f.text("agent_id", &ev.SubAgent)
+	f.text("agent_type", &ev.AgentType)
+	f.text("cwd", &ev.Cwd)
+	ev.ToolInput = members["tool_input"]
+	if t, ok := members["transcript"]; ok && string(t) != "null" {
+		if t[0] != '"' && t[0] != '[' {
+			f.wrong("transcript", "a string or an array of messages")
+		}
+		ev.InlineTranscript = t
+	}
+	ev.Name = gate.EventName(name)
+	if ev.Name == gate.PostToolUseFailure {
+		ev.ToolSucceeded = false
+	}
+	if !ev.Name.Known() && !f.found("hook_event_name") {
+		f.wrong("hook_event_name", "one of "+eventNames())
+	}
+	if ev.Agent == "" && !f.found("agent_name") {
+		f.wrong("agent_name", "the name of an agent spec, or \"default\"")
+	}
+	if ev.Name.ForTool() && ev.ToolName == "" && !f.found("tool_name") {
+		f.wrong("tool_name", "the name of the tool, since "+name+" is about one tool call")
+	}
+	if err := f.err(); err != nil {
+		return gate.Event{}, err
+	}
+	return ev, nil
+}
+
+// found reports whether the member was already found wrong.
+func (f *fields) found(key string) bool {
+	for _, d := range f.findings {
+		if d.Path == key {
+			return true
+		}
+	}
+	return false
+}
+
+func eventNames() string {
+	names := make([]string, len(gate.EventNames))
+	for i, n := range gate.EventNames {
+		names[i] = string(n)
+	}
+	return strings.Join(names, ", ")
+}
+
+// EncodeNative writes the answer of POST /v1/evaluate (DESIGN §5).
+func EncodeNative(d gate.Decision) ([]byte, error) {
+	return json.Marshal(d.WithoutEvidence())
+}

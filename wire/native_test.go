@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"stopgate/gate"
+)
+
+func TestAzure25NativeFields(t *testing.T) {
+	body := `{"hook_event_name":"PostToolUse","agent_name":"a","session_id":"s","current_turn":3,"max_turns":9.0,
+	"execution_summary":"/t/x","tool_name":"Bash","tool_input":{"command":"ls"},"tool_result":"ok","tool_succeeded":true,
+	"final_output":"f","stop_hook_active":true,"stop_rejection_count":2,"transcript":"hello","cwd":"/w","prompt":"p",
+	"prompt_id":"p1","agent_id":"sub","agent_type":"reviewer","added_by_a_host":{"x":[1]}}`
+	got, err := DecodeNative([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gate.Event{Name: gate.PostToolUse, Protocol: "native", Agent: "a", Session: "s", Turn: 3, MaxTurns: 9,
+		TranscriptPath: "/t/x", ToolName: "Bash", ToolInput: json.RawMessage(`{"command":"ls"}`), ToolResult: "ok",
+		ToolSucceeded: true, FinalOutput: "f", ClaimedActive: true, ClaimedRejections: 2, InlineTranscript: json.RawMessage(`"hello"`),
+		Cwd: "/w", Prompt: "p", PromptID: "p1", SubAgent: "sub", AgentType: "reviewer", ByPerson: true}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(gate.Event{}, "Payload")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if string(got.Payload) != body {
+		t.Error("the payload is not kept as it came")
+	}
+}
+
+func TestAzure26AbsentToolSucceededMeansTrue(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"hook_event_name":"PostToolUse","agent_name":"a","tool_name":"T"}`:                          true,
+		`{"hook_event_name":"PostToolUse","agent_name":"a","tool_name":"T","tool_succeeded":null}`:    true,
+		`{"hook_event_name":"PostToolUse","agent_name":"a","tool_name":"T","tool_succeeded":false}`:   false,
+		`{"hook_event_name":"PostToolUseFailure","agent_name":"a","tool_name":"T"}`:                   false,
+		`{"hook_event_name":"PostToolUse","agent_name":"a","tool_name":"T","tool_result":{"any":[]}}`: true,
+	} {
+		ev, err := DecodeNative([]byte(body))
+		if err != nil || ev.ToolSucceeded != want {
+			t.Errorf("%s: %v %v", body, ev.ToolSucceeded, err)
+		}
+	}
+}
+
+func TestNativeErrors(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		code       gate.Code
+		text       string
+	}{
+		{"empty", ``, gate.CodeInvalidJSON, "not valid JSON"},
+		{"cut off", `{"agent_name":"a`, gate.CodeInvalidJSON, "not valid JSON"},
+		{"array", `[]`, gate.CodeInvalidJSON, "not a JSON object"},
+		{"null", `null`, gate.CodeInvalidJSON, "not a JSON object"},
+		{"trailing", `{} x`, gate.CodeInvalidJSON, "byte 3"},
+		{"fault stdout-04: raw control character", "{\"a\":\"x\ny\"}", gate.CodeInvalidJSON, "byte 7"},
+		{"unknown event", `{"hook_event_name":"Stopp","agent_name":"a"}`, gate.CodeValidation, "Start, UserPromptSubmit"},
+		{"no event", `{"agent_name":"a"}`, gate.CodeValidation, "hook_event_name"},
+		{"no agent", `{"hook_event_name":"Stop"}`, gate.CodeValidation, "agent_name"},
+		{"no tool", `{"hook_event_name":"PreToolUse","agent_name":"a"}`, gate.CodeValidation, "tool_name"},
+		{"wrong types, all of them", `{"hook_event_name":"Stop","agent_name":1,"current_turn":"2","tool_succeeded":"yes","transcript":{}}`,
+			gate.CodeValidation, `"agent_name": want a string; "transcript"`},
+		{"negative count", `{"hook_event_name":"Stop","agent_name":"a","stop_rejection_count":-1}`, gate.CodeValidation, "not negative"},
+		{"half a turn", `{"hook_event_name":"Stop","agent_name":"a","current_turn":1.5}`, gate.CodeValidation, "whole number"},
+		{"huge turn", `{"hook_event_name":"Stop","agent_name":"a","current_turn":1e300}`, gate.CodeValidation, "whole number"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := DecodeNative([]byte(c.body))
+			if gate.CodeOf(err) != c.code {
+				t.Fatalf("%v, want %s", err, c.code)
+			}
+			want := strings.Split(c.text, "; ")
+			for _, w := range want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%v, want it to say %s", err, w)
+				}
+			}
+		})
+	}
+	_, err := DecodeNative([]byte("{\n  \"a\": tru\n}"))
+	if e := err.(*gate.Error); e.Details[0].Line != 2 || e.Details[0].Column != 11 {
+		t.Errorf("position %+v, want 2:11", e.Details[0])
+	}
+}
+
+// fault encoding-05: bytes that are not UTF-8 are replaced, never fatal.
+func TestNativeReplacesBadBytes(t *testing.T) {
+	ev, err := DecodeNative([]byte("\xef\xbb\xbf{\"hook_event_name\":\"Stop\",\"agent_name\":\"a\",\"final_output\":\"caf\xe9\"}"))
+	if err != nil || ev.FinalOutput != "caf\uFFFD" {
+		t.Errorf("%q %v", ev.FinalOutput, err)
+	}
+}
+
+func TestNativeAnswerShape(t *testing.T) {
+	code := 2
+	b, err := EncodeNative(gate.Decision{EvaluationID: "e", Outcome: gate.Allow, Messages: []gate.Message{},
+		Hooks: []gate.Verdict{{Name: "h", Notes: []gate.Note{}, Evidence: &gate.Evidence{ExitCode: &code}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"evaluation_id":"e","decision":"allow","reason":"","additional_context":"","messages":[],"forced":false,` +
+		`"degraded":false,"stop_hook_active":false,"stop_rejection_count":0,"hooks":[{"name":"h","level":"","type":"","outcome":"",` +
+		`"reason":"","notes":[],"fail_mode":"","additional_context":"","injected":false,"duration_ms":0}]}`
+	if string(b) != want {
+		t.Errorf("got  %s\nwant %s", b, want)
+	}
+}
+
+func FuzzDecodeNative(f *testing.F) {
+	f.Add([]byte(`{"hook_event_name":"Stop","agent_name":"a","transcript":[{"role":"user","content":"x"}]}`))
+	f.Add([]byte(`{"hook_event_name":"PostToolUse","agent_name":"a","tool_name":"t","tool_input":[1],"tool_result":null}`))
+	f.Add([]byte("{\"a\":\"\xff\"}"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		ev, err := DecodeNative(body)
+		if err != nil {
+			if c := gate.CodeOf(err); c != gate.CodeInvalidJSON && c != gate.CodeValidation {
+				t.Errorf("%v has code %s", err, c)
+			}
+			return
+		}
+		if !ev.Name.Known() || ev.Agent == "" || ev.Turn < 0 || ev.ClaimedRejections < 0 {
+			t.Errorf("accepted %+v", ev)
+		}
+	})
+}
