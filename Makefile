@@ -1,0 +1,72 @@
+.DEFAULT_GOAL := help
+SHELL := bash
+
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+BENCHSTAT := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+FUZZTIME ?= 10m
+BIN := bin/stopgate
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# What the tests and the demo need beside Go.
+SYSTEM := bwrap:bubblewrap jq:jq python3:python3 bash:bash
+
+.PHONY: help
+help: ## List what this Makefile can do
+	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: system
+system: # Install the system programs that are missing, else say which to install
+	@missing=""; for p in $(SYSTEM); do command -v "$${p%%:*}" >/dev/null || missing="$$missing $${p##*:}"; done; \
+	if [ -n "$$missing" ]; then \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    echo "installing$$missing …"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
+	  elif command -v apt-get >/dev/null && command -v sudo >/dev/null && sudo -n true 2>/dev/null; then \
+	    echo "installing$$missing …"; sudo apt-get update -qq && sudo DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
+	  else echo "please install:$$missing (Debian: sudo apt-get install$$missing)"; exit 1; fi; fi
+
+.PHONY: build
+build: ## Build bin/stopgate
+	@echo "building $(BIN) (the first time takes a few minutes: it compiles SQLite and the model SDKs) …"
+	@go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/stopgate
+	@echo "built $(BIN)"
+
+.PHONY: demo
+demo: system build ## See a final answer refused, corrected and allowed
+	@$(BIN) demo
+
+.PHONY: test
+test: system ## Run every test under the race detector
+	go vet ./...
+	go test -race -shuffle=on ./...
+
+.PHONY: lint
+lint: ## gofmt, go mod tidy, golangci-lint
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run: make fmt"; exit 1; }
+	go mod tidy -diff
+	go run $(GOLANGCI) run ./...
+
+.PHONY: fmt
+fmt: ## Format the code
+	gofmt -w .
+
+.PHONY: update
+update: ## Rewrite the golden files from what the code does now
+	go test ./... -update
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10m)
+	@set -e; for pkg in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "fuzz $$pkg $$f $(FUZZTIME)"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; done; done
+
+.PHONY: bench
+bench: ## Run the benchmarks (docs/benchmarks.md); BASE=rev compares with a revision
+	@mkdir -p bin; go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),1) ./... | tee bin/bench.txt
+	@if [ -n "$(BASE)" ]; then \
+	  rm -rf bin/base && git worktree add -f bin/base "$(BASE)" && \
+	  (cd bin/base && go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),1) ./...) > bin/bench-base.txt; \
+	  git worktree remove --force bin/base; go run $(BENCHSTAT) bin/bench-base.txt bin/bench.txt; fi
+
+.PHONY: ci
+ci: ## Everything that .ci/run does
+	bash .ci/run

@@ -1,0 +1,75 @@
+// Package stopgate_test holds the shape of the tree: which package may know
+// which (DESIGN §3). Siblings never import siblings; cmd knows them all.
+package stopgate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// allowed maps a package to the packages of ours that it may import. A package
+// that is not listed may import none and must be added here first.
+var allowed = map[string][]string{
+	"stopgate/gate":               {},
+	"stopgate/config":             {"stopgate/gate"},
+	"stopgate/wire":               {"stopgate/gate"},
+	"stopgate/transcripts":        {"stopgate/gate"},
+	"stopgate/commandhooks":       {"stopgate/gate"},
+	"stopgate/commandhooks/jq":    {},
+	"stopgate/prompthooks":        {"stopgate/gate"},
+	"stopgate/prompthooks/gemini": {"stopgate/prompthooks"},
+	"stopgate/store/sqlite":       {"stopgate/gate"},
+	"stopgate/store/storetest":    {"stopgate/gate"},
+	"stopgate/server":             {"stopgate/gate"},
+	"stopgate/cmd/stopgate":       {"*"},
+}
+
+// confined names the only package that may import a dependency (STYLE 15), so
+// that it can be replaced without a search.
+var confined = map[string]string{
+	"github.com/labstack/echo":   "stopgate/server",
+	"modernc.org/sqlite":         "stopgate/store/sqlite",
+	"google.golang.org/genai":    "stopgate/prompthooks/gemini",
+	"gopkg.in/yaml.v3":           "stopgate/config",
+	"github.com/alecthomas/kong": "stopgate/cmd/stopgate",
+}
+
+func TestImportsFormAStar(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	seen := 0
+	for {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		may, listed := allowed[p.ImportPath]
+		for _, i := range p.Imports {
+			if strings.HasPrefix(i, "stopgate/") && !slices.Contains(may, i) && !slices.Contains(may, "*") {
+				t.Errorf("%s imports %s: siblings don't know each other (listed %v)", p.ImportPath, i, listed)
+			}
+			for dependency, home := range confined {
+				if strings.HasPrefix(i, dependency) && p.ImportPath != home {
+					t.Errorf("%s imports %s, which belongs in %s only", p.ImportPath, i, home)
+				}
+			}
+		}
+	}
+	if seen < 5 {
+		t.Fatalf("go list showed %d packages", seen)
+	}
+}
