@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"stopgate/gate"
+	"stopgate/wire"
+)
+
+type evalCommand struct {
+	Files      []string `short:"f" name:"file" required:"" sep:"none" help:"Spec file, or a directory of them; may be given again."`
+	Event      string   `required:"" placeholder:"FILE" help:"The event as JSON (the body of POST /v1/evaluate); - for standard input."`
+	Transcript string   `placeholder:"FILE" help:"The conversation, as text or as lines of {role, content}."`
+	Config     string   `placeholder:"FILE" help:"Server file, for models and sandbox."`
+	Sandbox    string   `placeholder:"MODE" help:"auto, bubblewrap, process, container or off."`
+	JSON       bool     `help:"Print the whole decision as JSON."`
+}
+
+// Help is the detail of `stopgate eval --help`.
+func (evalCommand) Help() string {
+	return `Counts nothing: stop_rejection_count and stop_hook_active are taken from the event. An event without agent_name goes to the one agent of the files.
+
+Exit codes: 0 allow, 2 block, 3 ask. Other codes are failures: 64 usage, 65 unreadable input, 70 internal.
+
+Example:
+  echo '{"hook_event_name":"Stop","final_output":"All done."}' | stopgate eval -f examples/marker.yaml --event -`
+}
+
+// maxEvent is the largest event that eval reads, as much as a server takes.
+const maxEvent = 32 << 20
+
+// Run decides the event and says so by its exit code.
+func (c evalCommand) Run(p process) error {
+	files, err := readSpecFiles(c.Files)
+	if err != nil {
+		return err
+	}
+	specs, err := goodSpecs(p, files)
+	if err != nil {
+		return err
+	}
+	ev, err := c.event(p, specs)
+	if err != nil {
+		return err
+	}
+	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox})
+	if err != nil {
+		return err
+	}
+	// Whatever file the person at the command line names, they may read.
+	cfg.Transcripts.Roots = []string{"/"}
+	app, err := buildOffline(p.ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer app.close()
+	d, err := app.gate.Decide(p.ctx, ev, gate.Options{Specs: specs})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = printJSON(p.stdout, d.WithoutEvidence())
+	} else {
+		err = printDecision(p.stdout, d)
+	}
+	if err != nil {
+		return err
+	}
+	switch d.Outcome {
+	case gate.Block:
+		return exit{code: exitBlock}
+	case gate.Ask:
+		return exit{code: exitAsk}
+	}
+	return nil
+}
+
+func (c evalCommand) event(p process, specs []*gate.Spec) (gate.Event, error) {
+	in := p.stdin
+	if c.Event != "-" {
+		f, err := os.Open(c.Event)
+		if err != nil {
+			return gate.Event{}, exit{exitInput, err}
+		}
+		defer f.Close()
+		in = f
+	}
+	body, err := io.ReadAll(io.LimitReader(in, maxEvent+1))
+	if err != nil {
+		return gate.Event{}, exit{exitInput, err}
+	}
+	if len(body) > maxEvent {
+		return gate.Event{}, exit{exitInput, fmt.Errorf("event is larger than %d MiB", maxEvent>>20)}
+	}
+	ev, err := wire.DecodeNative(withAgent(body, specs))
+	if err != nil {
+		return gate.Event{}, exit{exitInput, err}
+	}
+	ev.Dry, ev.Payload = true, body
+	if c.Transcript != "" {
+		ev.TranscriptPath, ev.InlineTranscript = absolute(c.Transcript), nil
+	}
+	return ev, nil
+}
+
+// withAgent names the only agent of the files, or "default" when they hold
+// agent-level hooks alone, in an event that names none.
+func withAgent(body []byte, specs []*gate.Spec) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || fields == nil || fields["agent_name"] != nil {
+		return body
+	}
+	name, agents := "default", 0
+	for _, s := range specs {
+		if s.Kind == gate.AgentSpec {
+			name = s.Name
+			agents++
+		}
+	}
+	if agents > 1 {
+		return body
+	}
+	fields["agent_name"], _ = json.Marshal(name) // a string always has a JSON form
+	named, err := json.Marshal(fields)
+	if err != nil {
+		return body
+	}
+	return named
+}
+
+// printDecision is a decision for a person.
+func printDecision(w io.Writer, d gate.Decision) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "decision: %s", d.Outcome)
+	if d.Forced {
+		b.WriteString(" (forced)")
+	}
+	if d.Degraded {
+		b.WriteString(" (degraded)")
+	}
+	b.WriteString("\n")
+	for _, f := range []struct{ name, text string }{{"reason", d.Reason}, {"context", d.AdditionalContext}} {
+		if f.text != "" {
+			fmt.Fprintf(&b, "%s: %s\n", f.name, strings.ReplaceAll(f.text, "\n", "\n  "))
+		}
+	}
+	for _, v := range d.Hooks {
+		fmt.Fprintf(&b, "  %s (%s): %s, %d ms", v.Name, v.Type, v.Outcome, v.DurationMS)
+		if v.Failure != nil {
+			fmt.Fprintf(&b, ": %s", v.Failure)
+		}
+		for _, n := range v.Notes {
+			fmt.Fprintf(&b, " [%s]", n)
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// noStore is the store of a single decision that counts nothing.
+type noStore struct{}
+
+func (noStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) { return gate.Counts{}, nil }
+
+func (noStore) Commit(_ context.Context, c gate.Commit) error {
+	c.Settle(c.Seen)
+	return nil
+}
+
+func (noStore) SetActive(context.Context, string, string, bool, string) error { return nil }
+
+func (noStore) Active(context.Context, string) (map[string]bool, error) { return nil, nil }

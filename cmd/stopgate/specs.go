@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stopgate/config"
+	"stopgate/gate"
+)
+
+// maxSpecFile bounds one file of specs; a script is 64 KiB at most.
+const maxSpecFile = 16 << 20
+
+// specFile is one file of specs as it was read.
+type specFile struct {
+	path     string
+	specs    []*gate.Spec
+	findings []gate.Finding
+}
+
+// readSpecFiles reads files, and the *.yaml, *.yml and *.json of directories.
+func readSpecFiles(paths []string) ([]specFile, error) {
+	var files []specFile
+	for _, path := range paths {
+		names, err := specNames(path)
+		if err != nil {
+			return nil, exit{exitInput, err}
+		}
+		for _, name := range names {
+			data, err := readBounded(name)
+			if err != nil {
+				return nil, exit{exitInput, err}
+			}
+			specs, findings := config.ReadSpecFile(name, data)
+			files = append(files, specFile{name, specs, findings})
+		}
+	}
+	return files, nil
+}
+
+func specNames(path string) ([]string, error) {
+	about, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !about.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if isSpecName(e) {
+			names = append(names, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s holds no .yaml, .yml or .json file", path)
+	}
+	return names, nil
+}
+
+func isSpecName(e fs.DirEntry) bool {
+	return !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(e.Name())))
+}
+
+// readBounded reads a file of at most maxSpecFile bytes.
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSpecFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxSpecFile {
+		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxSpecFile>>20)
+	}
+	return data, nil
+}
+
+// printFindings writes "file:line:column: severity: path: text" lines.
+func printFindings(w io.Writer, files []specFile) {
+	for _, f := range files {
+		for _, finding := range f.findings {
+			where := f.path + ":"
+			if finding.Line == 0 {
+				where += " "
+			}
+			fmt.Fprintf(w, "%s%s\n", where, finding)
+		}
+	}
+}
+
+// goodSpecs is every spec of files without errors; with one, it prints the
+// findings and the error says so.
+func goodSpecs(p process, files []specFile) ([]*gate.Spec, error) {
+	var specs []*gate.Spec
+	for _, f := range files {
+		if gate.HasErrors(f.findings) {
+			printFindings(p.stderr, files)
+			return nil, exit{exitFindings, fmt.Errorf("%s has errors; nothing was done", f.path)}
+		}
+		specs = append(specs, f.specs...)
+	}
+	if len(specs) == 0 {
+		return nil, exit{exitInput, fmt.Errorf("no agent and no hook in the files given")}
+	}
+	return specs, nil
+}
