@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"stopgate/commandhooks"
+	"stopgate/config"
+	"stopgate/gate"
+	"stopgate/prompthooks"
+	"stopgate/prompthooks/gemini"
+	"stopgate/server"
+	"stopgate/store/sqlite"
+	"stopgate/transcripts"
+)
+
+// overrides are flags that win over the server file.
+type overrides struct{ listen, data, agents, sandbox string }
+
+// loadConfig is defaults, then the server file, then flags, checked whole.
+func loadConfig(p process, file string, o overrides) (config.Server, error) {
+	cfg, err := config.LoadServer(file, p.getenv)
+	if err != nil {
+		return config.Server{}, asInput(err)
+	}
+	for _, f := range []struct {
+		flag string
+		into *string
+	}{{o.listen, &cfg.Listen}, {o.data, &cfg.Data}, {o.agents, &cfg.Agents}, {o.sandbox, (*string)(&cfg.Sandbox.Mode)}} {
+		if f.flag != "" {
+			*f.into = f.flag
+		}
+	}
+	return cfg, asInput(cfg.Validate())
+}
+
+func asInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exit{exitInput, err}
+}
+
+// app is stopgate wired: everything that decides, without a listener.
+type app struct {
+	gate        *gate.Gate
+	policies    *gate.Policies
+	store       gate.Store // nil offline
+	transcripts *transcripts.Store
+	runner      *commandhooks.Runner
+	models      *models
+	closers     []func() error
+}
+
+// close ends what was opened, last first.
+func (a *app) close() error {
+	var errs []error
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		errs = append(errs, a.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// buildOnline wires an app on the data directory, which it takes for itself.
+func buildOnline(ctx context.Context, cfg config.Server) (*app, error) {
+	store, err := sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
+		Lock: true, Retention: cfg.Retention.Records, Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"))
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	a.store, a.gate.Store = store, store
+	a.closers = append(a.closers, store.Close)
+	return a, nil
+}
+
+// buildOffline wires an app for single decisions: it counts nothing and leaves
+// nothing behind.
+func buildOffline(ctx context.Context, cfg config.Server) (*app, error) {
+	dir, err := os.MkdirTemp("", "stopgate-")
+	if err != nil {
+		return nil, err
+	}
+	a, err := build(ctx, cfg, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	a.gate.Store = noStore{}
+	// The first to be opened is the last to be closed.
+	a.closers = append([]func() error{func() error { return os.RemoveAll(dir) }}, a.closers...)
+	return a, nil
+}
+
+// build wires everything but the store.
+func build(ctx context.Context, cfg config.Server, transcriptDir string) (*app, error) {
+	a := &app{policies: &gate.Policies{}}
+	var errs []error
+	var err error
+	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Roots: cfg.Transcripts.Roots,
+		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine)})
+	errs = append(errs, err)
+	a.runner, err = commandhooks.New(ctx, commandOptions(cfg))
+	errs = append(errs, err)
+	a.models, err = openModels(ctx, cfg.Models)
+	errs = append(errs, err)
+	judge, err := prompthooks.New(prompthooks.Options{Model: a.models.find, MaxRounds: cfg.Limits.JudgeRounds, MaxTokens: cfg.Limits.JudgeTokens})
+	errs = append(errs, err)
+	if a.transcripts != nil {
+		a.closers = append(a.closers, a.transcripts.Close)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, OnGateError: cfg.OnGateError,
+		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID,
+		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner}}
+	return a, nil
+}
+
+// newID is an evaluation id, ordered by time.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+func commandOptions(cfg config.Server) commandhooks.Options {
+	s := cfg.Sandbox
+	self, _ := os.Executable() // without it hosts without jq stay without jq, and Status says so
+	return commandhooks.Options{
+		Mode: commandhooks.Mode(s.Mode), Network: s.Network, Parallel: cfg.Limits.CommandHooks, Self: self,
+		Workspace: commandhooks.Workspace{Access: commandhooks.Access(s.Workspace), Roots: s.WorkspaceRoots, Hidden: []string{cfg.Data}},
+		Limits: commandhooks.Limits{Memory: s.Limits.Memory, Processes: s.Limits.Processes, FileSize: s.Limits.FileSize,
+			OpenFiles: s.Limits.OpenFiles, CPU: int(s.Limits.CPU.Seconds()), TempSize: s.Limits.FileSize},
+	}
+}
+
+// models are the configured providers.
+type models struct {
+	names     config.Models
+	providers map[string]prompthooks.Model
+}
+
+func openModels(ctx context.Context, cfg config.Models) (*models, error) {
+	m := &models{names: cfg, providers: map[string]prompthooks.Model{}}
+	var errs []error
+	for name, p := range cfg.Providers {
+		provider, err := gemini.New(ctx, gemini.Options{APIKey: string(p.APIKey), BaseURL: p.BaseURL})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("models.providers.%s: %w", name, err))
+			continue
+		}
+		m.providers[name] = provider
+	}
+	return m, errors.Join(errs...)
+}
+
+const noModel = "no model is configured: set GEMINI_API_KEY, or name a provider in the server file"
+
+// find is the model that a hook names (spec/azure.md 50).
+func (m *models) find(name string) (prompthooks.Model, string, error) {
+	provider, deployment := m.names.Resolve(name)
+	if p := m.providers[provider]; p != nil {
+		return p, deployment, nil
+	}
+	return nil, "", errors.New(noModel)
+}
+
+// ready is the state of what evaluations need, for /readyz and the start-up
+// lines.
+func (a *app) ready(context.Context) map[string]server.Check {
+	status := a.runner.Status()
+	checks := map[string]server.Check{
+		"sandbox": {OK: status.Working, Reason: status.Reason},
+		"models":  {OK: len(a.models.providers) > 0},
+	}
+	if status.Working {
+		checks["sandbox"] = server.Check{OK: true, Reason: "mode " + string(status.Mode)}
+	}
+	if !checks["models"].OK {
+		checks["models"] = server.Check{Reason: noModel + "; until then prompt hooks end as model_unavailable"}
+	}
+	return checks
+}
+
+// uploads shows transcripts to the server in its own words.
+type uploads struct{ *transcripts.Store }
+
+func (u uploads) Replace(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error) {
+	size, err := u.Store.Replace(ctx, session, contentType, r)
+	return size.Bytes, size.Lines, err
+}
+
+func (u uploads) Append(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error) {
+	size, err := u.Store.Append(ctx, session, contentType, r)
+	return size.Bytes, size.Lines, err
+}
+
+func (u uploads) Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error) {
+	text, size, err := u.Store.Read(ctx, session)
+	return text, size.Bytes, size.Lines, err
+}
+
+// absolute is the path from the root, as a hook's context names it.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// isLoopback reports whether an address of a listener is of this machine only.
+func isLoopback(address string) bool {
+	return strings.HasPrefix(address, "127.") || strings.HasPrefix(address, "[::1]")
+}

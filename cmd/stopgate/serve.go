@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"stopgate/config"
+	"stopgate/gate"
+	"stopgate/server"
+	"stopgate/wire"
+)
+
+type serveCommand struct {
+	Config  string `placeholder:"FILE" help:"Server file (docs/server-file.md); without one, all defaults."`
+	Listen  string `placeholder:"ADDR" help:"Address to listen on (127.0.0.1:8790)."`
+	Data    string `placeholder:"DIR" help:"Data directory ($XDG_STATE_HOME/stopgate)."`
+	Agents  string `placeholder:"DIR" help:"Directory of specs, loaded and watched."`
+	Sandbox string `placeholder:"MODE" help:"auto, bubblewrap, process, container or off."`
+}
+
+// Help is the detail of `stopgate serve --help`.
+func (serveCommand) Help() string {
+	return "Models come from the server file or from GEMINI_API_KEY. Ctrl-C finishes running evaluations; a second one does not wait.\n\n" +
+		"Example: stopgate serve --agents examples"
+}
+
+// Run serves until the process is told to stop.
+func (c serveCommand) Run(p process) error {
+	cfg, err := loadConfig(p, c.Config, overrides{listen: c.Listen, data: c.Data, agents: c.Agents, sandbox: c.Sandbox})
+	if err != nil {
+		return err
+	}
+	log := newLog(p.stderr)
+	// The port first: it is taken or free at once, and nothing is touched yet.
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return exit{exitUnreachable, listenError(cfg.Listen, err)}
+	}
+	defer listener.Close()
+	s, app, err := newServer(p.ctx, cfg, log, listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	if err := s.Load(p.ctx); err != nil {
+		return errors.Join(err, app.close())
+	}
+	if cfg.Agents != "" {
+		if err := watch(p.ctx, cfg.Agents, app.policies, log); err != nil {
+			return errors.Join(exit{exitInput, err}, app.close())
+		}
+	}
+	announce(log, app, cfg, listener.Addr().String())
+	err = s.Serve(p.ctx, listener)
+	return errors.Join(err, app.close())
+}
+
+// newServer wires an app and the HTTP side of it.
+func newServer(ctx context.Context, cfg config.Server, log *slog.Logger, address string) (*server.Server, *app, error) {
+	app, err := buildOnline(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	metrics := server.NewMetrics(app.policies)
+	app.gate.Observe = metrics.Observe
+	s, err := server.New(server.Options{
+		Gate: app.gate, Store: app.store, Policies: app.policies, Transcripts: uploads{app.transcripts}, Metrics: metrics,
+		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
+		Log: log, Version: version, Loopback: isLoopback(address),
+		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
+			TranscriptBytes: cfg.Transcripts.MaxSize, InFlight: int64(cfg.Limits.Evaluations)},
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, app.close())
+	}
+	return s, app, nil
+}
+
+func listenError(address string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is taken: another stopgate may be running; choose another address with --listen", address)
+	}
+	return err
+}
+
+// watch loads a directory of specs and keeps it loaded until ctx ends. It
+// returns when they are in force for the first time.
+func watch(ctx context.Context, dir string, policies *gate.Policies, log *slog.Logger) error {
+	loaded, failed := make(chan struct{}), make(chan error, 1)
+	first := sync.OnceFunc(func() { close(loaded) })
+	go func() {
+		failed <- config.WatchSpecs(ctx, dir, func(specs []*gate.Spec, findings map[string][]gate.Finding) {
+			policies.SetFiles(specs)
+			log.Info("specs loaded", "directory", dir, "resources", len(specs))
+			logFindings(log, findings)
+			first()
+		})
+	}()
+	select {
+	case <-loaded:
+		return nil
+	case err := <-failed:
+		return err
+	}
+}
+
+func logFindings(log *slog.Logger, findings map[string][]gate.Finding) {
+	for file, list := range findings {
+		for _, f := range list {
+			if f.Severity == gate.SeverityError {
+				log.Error("spec file has errors: its last good version stays in force", "file", file, "finding", f.String())
+			} else {
+				log.Warn("spec file has a warning", "file", file, "finding", f.String())
+			}
+		}
+	}
+}
+
+// announce says plainly what works and what does not.
+func announce(log *slog.Logger, app *app, cfg config.Server, address string) {
+	log.Info("listening", "url", "http://"+address, "data", cfg.Data, "version", version)
+	for name, check := range app.ready(context.Background()) {
+		if check.OK {
+			log.Info(name+" ready", "detail", check.Reason)
+		} else {
+			log.Warn(name+" not available", "reason", check.Reason)
+		}
+	}
+}
+
+// newLog writes text for a person at a terminal, JSON for a collector.
+func newLog(w io.Writer) *slog.Logger {
+	if isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, nil))
+	}
+	return slog.New(slog.NewJSONHandler(w, nil))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	about, err := f.Stat()
+	return err == nil && about.Mode()&os.ModeCharDevice != 0
+}
