@@ -1,0 +1,60 @@
+package config
+
+import "strings"
+
+// nearest is the legal word that a misspelt one most likely means, or "".
+// Letter case, "-" and "_" count for nothing, as in fail_mode for failMode.
+func nearest(word string, legal []string) string {
+	best, least := "", 1+max(1, min(3, len(word)/3))
+	for _, l := range legal {
+		if folded(word) == folded(l) {
+			return l
+		}
+		if d := distance(folded(word), folded(l)); d < least {
+			best, least = l, d
+		}
+	}
+	return best
+}
+
+// didYouMean is the tail of a message, or "" when nothing is near.
+func didYouMean(word string, legal []string) string {
+	if l := nearest(word, legal); l != "" {
+		return "; did you mean " + quoted(l) + "?"
+	}
+	return ""
+}
+
+func quoted(s string) string { return `"` + s + `"` }
+
+func folded(s string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
+}
+
+// distance counts the letters to insert, remove, replace or swap with their
+// neighbour to make b of a. Words over 40 bytes are far from everything.
+func distance(a, b string) int {
+	const most = 40
+	if len(a) > most || len(b) > most {
+		return most
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// object reads the fields of one object and remembers which it was asked for,
+// so that the rest can be reported as unknown.
+type object struct {
+	*findings
+	path  string
+	node  *node
+	asked []string
+}
+
+// child is the path of a field.
+func (o *object) child(name string) string {
+	if o.path == "" {
+		return name
+	}
+	return o.path + "." + name
+}
+
+// value is a field's value; nil when it is absent or null, which mean the same
+// for every field that may be left out.
+func (o *object) value(name string) *node {
+	if !slices.Contains(o.asked, name) {
+		o.asked = append(o.asked, name)
+	}
+	if n := o.node.find(name); n != nil && n.kind != nullKind {
+		return n
+	}
+	return nil
+}
+
+// typed is the field's value if it has the wanted kind; else that is an error.
+func (o *object) typed(name string, k kind, want string) *node {
+	n := o.value(name)
+	if n == nil || n.kind == k {
+		return n
+	}
+	hint := ""
+	if n.kind == textKind && (k == numberKind || k == boolKind) {
+		hint = " without quotes"
+	}
+	o.errorf(o.child(name), n.pos, "%s is %s, want %s%s", name, n.describe(), want, hint)
+	return nil
+}
+
+func (o *object) text(name string) string {
+	if n := o.typed(name, textKind, "text"); n != nil {
+		return n.text
+	}
+	return ""
+}
+
+// oneOf is a text of a closed list; empty when absent or wrong.
+func (o *object) oneOf(name string, legal ...string) string {
+	n := o.typed(name, textKind, "one of "+strings.Join(legal, ", "))
+	if n == nil || slices.Contains(legal, n.text) {
+		if n == nil {
+			return ""
+		}
+		return n.text
+	}
+	o.errorf(o.child(name), n.pos, "%s is %q, want one of %s%s", name, cut(n.text), strings.Join(legal, ", "), didYouMean(n.text, legal))
+	return ""
+}
+
+// whole is an integer between least and most; ok is false when the field is
+// absent or wrong.
+func (o *object) whole(name string, least, most int, unit string) (i int, ok bool) {
+	want := fmt.Sprintf("a whole number %d…%d%s", least, most, unit)
+	if most >= maxWhole {
+		want = fmt.Sprintf("a whole number of %d or more%s", least, unit)
+	}
+	n := o.typed(name, numberKind, want)
+	if n == nil {
+		return 0, false
+	}
+	if i, ok = n.whole(); !ok || i < least || i > most {
+		o.errorf(o.child(name), n.pos, "%s is %s, want %s", name, cut(n.text), want)
+		return 0, false
+	}
+	return i, true
+}
+
+// maxWhole is the largest integer that a document may hold where none smaller
+// is asked for.
+const maxWhole = 1e9
+
+func (o *object) flag(name string) bool {
+	n := o.typed(name, boolKind, "true or false")
+	return n != nil && n.text == "true"
+}
+
+func (o *object) list(name string) []*node {
+	if n := o.typed(name, listKind, "a list"); n != nil {
+		return n.items
+	}
+	return nil
+}
+
+func (o *object) texts(name string) []string {
+	var texts []string
+	for i, n := range o.list(name) {
+		if n.kind != textKind {
+			o.errorf(fmt.Sprintf("%s[%d]", o.child(name), i), n.pos, "%s[%d] is %s, want text", name, i, n.describe())
+			continue
+		}
+		texts = append(texts, n.text)
+	}
+	return texts
+}
+
+// object is a field's object; nil when absent or wrong.
+func (o *object) object(name string) *object {
+	if n := o.typed(name, objectKind, "an object"); n != nil {
+		return &object{findings: o.findings, path: o.child(name), node: n}
+	}
+	return nil
+}
+
+// rest is the fields that nobody asked for.
+func (o *object) rest() []field {
+	var rest []field
+	for _, f := range o.node.fields {
+		if !slices.Contains(o.asked, f.name) {
+			rest = append(rest, f)
+		}
+	}
+	return rest
+}
+
+// unknown reports the rest: a warning where fields are kept, an error where
+// they are not.
+func (o *object) unknown(strict bool) {
+	for _, f := range o.rest() {
+		var left []string // a field that is already there is not what was meant
+		for _, name := range o.asked {
+			if !o.node.has(name) {
+				left = append(left, name)
+			}
+		}
+		hint := didYouMean(f.name, left)
+		if strict {
+			if hint == "" {
+				hint = "; known here: " + strings.Join(o.asked, ", ")
+			}
+			o.errorf(o.child(f.name), f.pos, "key %q is unknown%s", cut(f.name), hint)
+		} else {
+			o.warnf(o.child(f.name), f.pos, "field %q is unknown and has no effect; it is kept%s", cut(f.name), hint)
+		}
+	}
+}
