@@ -1,0 +1,159 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"stopgate/gate"
+	"stopgate/prompthooks"
+)
+
+// config is everything of a request but its model. The conversation goes into
+// the body as it is (fault gx-080), so the SDK is given none.
+func config(req prompthooks.Request) *genai.GenerateContentConfig {
+	turns := contents(req.Messages)
+	c := &genai.GenerateContentConfig{
+		MaxOutputTokens:       int32(req.MaxOutputTokens),
+		AutomaticContinuation: new(bool), // off: it makes requests of its own
+		HTTPOptions: &genai.HTTPOptions{ExtrasRequestProvider: func(body map[string]any) map[string]any {
+			body["contents"] = turns
+			return body
+		}},
+	}
+	if req.System != "" {
+		c.SystemInstruction = &genai.Content{Parts: []*genai.Part{{Text: req.System}}}
+	}
+	if req.Schema != nil { // one without the other is ignored or refused (fault gx-076)
+		c.ResponseMIMEType, c.ResponseSchema = "application/json", schema(req.Schema)
+	}
+	if len(req.Tools) > 0 {
+		tool := &genai.Tool{}
+		for _, t := range req.Tools {
+			tool.FunctionDeclarations = append(tool.FunctionDeclarations,
+				&genai.FunctionDeclaration{Name: t.Name, Description: t.Description, Parameters: schema(t.Parameters)})
+		}
+		c.Tools = []*genai.Tool{tool}
+	}
+	if req.Force != "" {
+		c.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{
+			Mode: genai.FunctionCallingConfigModeAny, AllowedFunctionNames: []string{req.Force}}}
+	}
+	return c
+}
+
+// contents is the conversation; each turn a *genai.Content, or the bytes that
+// the model itself sent.
+func contents(messages []prompthooks.Message) []any {
+	turns := make([]any, len(messages))
+	for i, m := range messages {
+		if native, ok := m.Native.(json.RawMessage); ok {
+			turns[i] = native
+			continue
+		}
+		c := &genai.Content{Role: genai.RoleUser}
+		if m.Role == prompthooks.Assistant {
+			c.Role = genai.RoleModel
+		}
+		for _, r := range m.Results {
+			key := "output"
+			if r.Failed {
+				key = "error"
+			}
+			c.Parts = append(c.Parts, &genai.Part{FunctionResponse: &genai.FunctionResponse{
+				ID: r.ID, Name: r.Name, Response: map[string]any{key: r.Text}}})
+		}
+		if m.Text != "" {
+			c.Parts = append(c.Parts, &genai.Part{Text: m.Text})
+		}
+		for _, f := range m.Calls {
+			var args map[string]any
+			_ = json.Unmarshal(f.Args, &args) // what is no object is no arguments
+			c.Parts = append(c.Parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: f.ID, Name: f.Name, Args: args}})
+		}
+		turns[i] = c
+	}
+	return turns
+}
+
+func schema(s *prompthooks.Schema) *genai.Schema {
+	if s == nil {
+		return nil
+	}
+	g := &genai.Schema{Type: genai.Type(strings.ToUpper(s.Type)), Description: s.Description, Enum: s.Enum,
+		Required: s.Required, PropertyOrdering: s.Order}
+	for name, p := range s.Properties {
+		if g.Properties == nil {
+			g.Properties = map[string]*genai.Schema{}
+		}
+		g.Properties[name] = schema(p)
+	}
+	return g
+}
+
+// response is the first candidate. A blocked prompt has none; an answer that
+// is nothing at all is empty, not an error.
+func response(answer *genai.GenerateContentResponse, content json.RawMessage) prompthooks.Response {
+	r := prompthooks.Response{Message: prompthooks.Message{Role: prompthooks.Assistant}, Usage: usage(answer.UsageMetadata)}
+	if f := answer.PromptFeedback; f != nil && f.BlockReason != "" {
+		r.Finish, r.Detail = prompthooks.Refused, "the prompt was blocked: "+clip(string(f.BlockReason)+" "+f.BlockReasonMessage, 200)
+		return r
+	}
+	if len(answer.Candidates) == 0 || answer.Candidates[0] == nil {
+		return r
+	}
+	c := answer.Candidates[0]
+	r.Finish = finish(c.FinishReason)
+	r.Detail = clip(strings.TrimSpace(string(c.FinishReason)+" "+c.FinishMessage), 200)
+	if c.Content == nil {
+		return r
+	}
+	if content != nil {
+		r.Message.Native = content
+	}
+	for _, p := range c.Content.Parts {
+		switch {
+		case p == nil || p.Thought: // a thought is not the answer
+		case p.FunctionCall != nil:
+			r.Message.Calls = append(r.Message.Calls, call(p.FunctionCall))
+		default:
+			r.Message.Text += p.Text
+		}
+	}
+	return r
+}
+
+func call(f *genai.FunctionCall) prompthooks.Call {
+	args := json.RawMessage("{}")
+	if f.Args != nil {
+		if b, err := json.Marshal(f.Args); err == nil { // it came from JSON
+			args = b
+		}
+	}
+	return prompthooks.Call{ID: f.ID, Name: f.Name, Args: args}
+}
+
+func finish(r genai.FinishReason) prompthooks.Finish {
+	switch r {
+	case "", genai.FinishReasonUnspecified, genai.FinishReasonStop:
+		return prompthooks.Finished
+	case genai.FinishReasonMaxTokens, genai.FinishReasonContinuation:
+		return prompthooks.Truncated
+	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage, genai.FinishReasonOther,
+		genai.FinishReasonBlocklist, genai.FinishReasonProhibitedContent, genai.FinishReasonSPII:
+		return prompthooks.Refused
+	}
+	return prompthooks.Malformed // a broken function call, or a reason that we do not know
+}
+
+func usage(u *genai.GenerateContentResponseUsageMetadata) gate.Usage {
+	if u == nil {
+		return gate.Usage{}
+	}
+	return gate.Usage{
+		PromptTokens: int(u.PromptTokenCount) + int(u.ToolUsePromptTokenCount),
+		CachedTokens: int(u.CachedContentTokenCount),
+		OutputTokens: int(u.CandidatesTokenCount) + int(u.ThoughtsTokenCount),
+	}
+}
