@@ -1,0 +1,129 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"stopgate/gate"
+)
+
+const selectCounts = `SELECT stops, prompts, started, prompt_id, reason FROM counts
+	WHERE session = ? AND agent = ? AND sub_agent = ?`
+
+// Counts reads what the key holds. Without a session there is no ledger.
+func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, error) {
+	var c gate.Counts
+	if key.Session == "" {
+		return c, nil
+	}
+	err := s.countsOf.QueryRowContext(ctx, key.Session, key.Agent, key.SubAgent).
+		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason)
+	if errors.Is(err, sql.ErrNoRows) {
+		return gate.Counts{}, nil
+	}
+	return c, explain(err)
+}
+
+// Commit stores one decision. Settle is called in the caller's goroutine
+// first; if the counts have changed since c.Seen, it is called again in the
+// writer's goroutine, inside the transaction, where it holds up every other
+// write. A Settle that panics fails its own commit only.
+//
+// CodeConflict: the reservation in c.Idempotency is gone or was completed by
+// another; nothing was stored.
+func (s *Store) Commit(ctx context.Context, c gate.Commit) error {
+	w := &commit{Commit: c}
+	if c.Idempotency != (gate.IdempotencyKey{}) {
+		w.reservation = idempotencyID(c.Idempotency)
+	}
+	if err := w.settle(c.Seen); err != nil {
+		return err
+	}
+	return s.writer.do(ctx, w)
+}
+
+// commit is a gate.Commit with its record ready to be written.
+type commit struct {
+	gate.Commit
+	reservation []byte
+	next        gate.Counts
+	row         row
+}
+
+func (w *commit) size() int { return len(w.row.head) + len(w.row.evidence) + len(w.row.payload) }
+
+// settle asks for what is to be stored with these counts, and encodes it.
+func (w *commit) settle(now gate.Counts) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("store commit: Settle panicked: %v", p)
+		}
+	}()
+	next, record := w.Settle(now)
+	w.next = next
+	w.row, err = encode(&record, w.row)
+	return err
+}
+
+func (w *commit) apply(c *conn) error {
+	if w.reservation != nil {
+		if err := stillReserved(c, w.reservation); err != nil {
+			return err
+		}
+	}
+	now := w.Seen
+	if w.Key.Session != "" {
+		var err error
+		if now, err = readCounts(c, w.Key); err != nil {
+			return err
+		}
+		if now != w.Seen {
+			if err := w.settle(now); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.row.insert(c, w.reservation); err != nil {
+		return err
+	}
+	if w.Key.Session != "" && w.next != now {
+		if err := writeCounts(c, w.Key, w.next); err != nil {
+			return err
+		}
+	}
+	if w.reservation != nil {
+		return c.exec(`UPDATE idempotency SET evaluation = ? WHERE id = ?`, w.row.id, w.reservation)
+	}
+	return nil
+}
+
+func readCounts(c *conn, key gate.LedgerKey) (gate.Counts, error) {
+	var v [5]driver.Value
+	found, err := c.row(v[:], selectCounts, key.Session, key.Agent, key.SubAgent)
+	if !found {
+		return gate.Counts{}, err
+	}
+	return gate.Counts{StopRejections: int(v[0].(int64)), PromptRejections: int(v[1].(int64)), Started: v[2].(int64) != 0,
+		LastPromptID: v[3].(string), LastReason: v[4].(string)}, nil
+}
+
+// writeCounts keeps no row for the zero value, which is what a key without a
+// row holds.
+func writeCounts(c *conn, key gate.LedgerKey, n gate.Counts) error {
+	if n == (gate.Counts{}) {
+		return c.exec(`DELETE FROM counts WHERE session = ? AND agent = ? AND sub_agent = ?`, key.Session, key.Agent, key.SubAgent)
+	}
+	return c.exec(`INSERT OR REPLACE INTO counts (session, agent, sub_agent, stops, prompts, started, prompt_id, reason)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		key.Session, key.Agent, key.SubAgent, int64(n.StopRejections), int64(n.PromptRejections), asInt(n.Started), n.LastPromptID, n.LastReason)
+}
+
+func asInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// sweepEvery is how often what has outlived its time is looked for.
+	sweepEvery = time.Minute
+	// checkpointBytes is about how much is written between two checkpoints:
+	// enough that the pages at the tables' ends, which every commit changes,
+	// are moved once for thousands of commits.
+	checkpointBytes = 8 << 20
+	// checkpointPages is how long the WAL may be, in pages of 4 KiB, before the
+	// writer itself finishes a checkpoint so that the WAL starts anew.
+	checkpointPages = 4096
+	// pageBytes is SQLite's page size, left at its default.
+	pageBytes = 4096
+)
+
+// upkeep is the store's work in the background: moving the WAL into the
+// database outside the way of commits, and deleting what is too old.
+type upkeep struct {
+	store *Store
+	end   context.CancelFunc
+	done  sync.WaitGroup
+}
+
+func startUpkeep(s *Store) *upkeep {
+	ctx, end := context.WithCancel(context.Background())
+	u := &upkeep{store: s, end: end}
+	u.done.Go(func() { u.sweeping(ctx) })
+	if s.opt.Lock {
+		u.done.Go(func() { u.checkpointing(ctx) })
+	}
+	return u
+}
+
+func (u *upkeep) stop() {
+	u.end()
+	u.done.Wait()
+}
+
+// checkpointing moves the WAL whenever the writer says that it has grown. The
+// bulk is moved here, beside the commits; only what they add meanwhile is left
+// to the writer, since a WAL starts anew only when all of it was moved. An
+// error is no harm: the WAL stays longer, and it is tried again.
+func (u *upkeep) checkpointing(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-u.store.writer.grown:
+		}
+		var busy, pages, moved int64
+		err := u.store.reads.QueryRowContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &pages, &moved)
+		if err == nil && pages > checkpointPages {
+			u.store.writer.checkpoint.Store(true)
+		}
+	}
+}
+
+// emptyWAL moves all of the WAL and cuts it to nothing, unless readers stand on
+// it for longer than a second.
+func (u *upkeep) emptyWAL() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = u.store.reads.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+}
+
+func (u *upkeep) sweeping(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		_ = u.store.sweep(ctx) // what stays is found again at the next tick
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// sweep deletes records beyond their retention and idempotency keys beyond
+// their day, in small transactions. It writes only when there is something.
+func (s *Store) sweep(ctx context.Context) error {
+	now := s.opt.Now()
+	if s.opt.Retention > 0 {
+		err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM evaluations WHERE seq < ?)`,
+			dropRecords(now.Add(-max(s.opt.Retention, keyLife)).UnixNano()))
+		if err != nil {
+			return err
+		}
+	}
+	return s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM idempotency WHERE seq = (SELECT min(seq) FROM idempotency) AND reserved <= ?)`,
+		dropKeys(now.Add(-keyLife).UnixMilli(), now.UnixMilli()))
+}
+
+// dropAll repeats a drop until it finds no more.
+func (s *Store) dropAll(ctx context.Context, due string, d *drop) error {
+	var some bool
+	if err := s.reads.QueryRowContext(ctx, due, d.args[0]).Scan(&some); err != nil || !some {
+		return explain(err)
+	}
+	for {
+		if err := s.writer.do(ctx, d); err != nil || d.dropped == 0 {
+			return err
+		}
+	}
+}
+
+// drop deletes a bounded number of rows, so that no commit waits long for it.
+type drop struct {
+	texts   []string
+	args    []any
+	dropped int64 // rows that the last text deleted
+}
+
+// dropLimit is how many rows one drop deletes.
+const dropLimit = 200
+
+func (w *drop) apply(c *conn) (err error) {
+	for _, text := range w.texts {
+		if w.dropped, err = c.execCount(text, w.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dropRecords(before int64) *drop {
+	const old = ` WHERE seq IN (SELECT seq FROM evaluations WHERE seq < ?1 ORDER BY seq LIMIT ?2)`
+	return &drop{args: []any{before, int64(dropLimit)}, texts: []string{
+		`DELETE FROM evaluation_hooks` + old,
+		`DELETE FROM evaluations` + old,
+	}}
+}
+
+// dropKeys looks at the oldest reservations only; those that are still running
+// stay.
+func dropKeys(reserved, now int64) *drop {
+	return &drop{args: []any{reserved, now, int64(dropLimit)}, texts: []string{
+		`DELETE FROM idempotency WHERE seq IN (SELECT seq FROM idempotency ORDER BY seq LIMIT ?3)
+			AND reserved <= ?1 AND (evaluation IS NOT NULL OR lease <= ?2)`,
+	}}
+}

@@ -1,0 +1,200 @@
+package storetest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"stopgate/gate"
+)
+
+func records(t *testing.T, s gate.Store) {
+	for name, r := range map[string]gate.Record{
+		"short":              Record(1),
+		"full":               Full(2),
+		"payload not JSON":   with(Record(3), func(r *gate.Record) { r.Payload = gate.Payload("\x00\xff{") }),
+		"payload with space": with(Record(4), func(r *gate.Record) { r.Payload = gate.Payload("{ \"a\" : 1 }\n") }),
+		"no payload":         with(Record(5), func(r *gate.Record) { r.Payload = nil }),
+		"long payload":       with(Record(6), func(r *gate.Record) { r.Payload = gate.Payload(strings.Repeat("long \x01 ", 1<<20)) }),
+		"no session":         with(Record(7), func(r *gate.Record) { r.Session = "" }),
+		"a hook twice":       with(Full(8), func(r *gate.Record) { r.Hooks[1].Name = r.Hooks[0].Name }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			commit(t, s, r)
+			wantRecord(t, s, r)
+		})
+	}
+	t.Run("summary", func(t *testing.T) {
+		items, _, err := s.Records(t.Context(), gate.RecordFilter{Hook: "judge", Limit: 1, Until: Record(3).Time})
+		wantNoError(t, err)
+		want := Full(2).Summary()
+		want.Time = items[0].Time
+		if diff := cmp.Diff([]gate.RecordSummary{want}, items); diff != "" {
+			t.Errorf("list (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("not known", func(t *testing.T) {
+		_, err := s.Record(t.Context(), ID(99))
+		wantCode(t, err, gate.CodeNotFound)
+		_, err = s.Record(t.Context(), "' OR 1=1 --")
+		wantCode(t, err, gate.CodeNotFound)
+	})
+	t.Run("no id", func(t *testing.T) {
+		if err := s.Commit(t.Context(), plain(gate.Record{Time: began})); err == nil {
+			t.Error("a record without id was stored")
+		}
+	})
+}
+
+func with(r gate.Record, change func(*gate.Record)) gate.Record {
+	change(&r)
+	return r
+}
+
+// filters: each picks what it says, alone and with others.
+func filters(t *testing.T, s gate.Store) {
+	for n, change := range map[int]func(*gate.Record){
+		1: func(r *gate.Record) {},
+		2: func(r *gate.Record) { r.Agent = "other" },
+		3: func(r *gate.Record) { r.Session = "s2" },
+		4: func(r *gate.Record) { r.Session = "" },
+		5: func(r *gate.Record) { r.Event, r.Outcome, r.Hooks = gate.Stop, gate.Block, Full(5).Hooks },
+		6: func(r *gate.Record) { r.Outcome, r.Event = gate.Ask, gate.PreToolUse },
+		7: func(r *gate.Record) { r.Hooks, r.Agent = Full(7).Hooks[:1], "other" },
+	} {
+		commit(t, s, with(Record(n), change))
+	}
+	at := func(n int) time.Time { return Record(n).Time }
+	for _, c := range []struct {
+		name   string
+		filter gate.RecordFilter
+		want   []int
+	}{
+		{"all, newest first", gate.RecordFilter{}, []int{7, 6, 5, 4, 3, 2, 1}},
+		{"agent", gate.RecordFilter{Agent: "other"}, []int{7, 2}},
+		{"session", gate.RecordFilter{Session: "s2"}, []int{3}},
+		{"event", gate.RecordFilter{Event: gate.Stop}, []int{5}},
+		{"block", gate.RecordFilter{Decision: gate.Block}, []int{5}},
+		{"ask", gate.RecordFilter{Decision: gate.Ask}, []int{6}},
+		{"allow", gate.RecordFilter{Decision: gate.Allow}, []int{7, 4, 3, 2, 1}},
+		{"hook", gate.RecordFilter{Hook: "tests"}, []int{7, 5}},
+		{"hook and agent", gate.RecordFilter{Hook: "tests", Agent: "other"}, []int{7}},
+		{"hook and time", gate.RecordFilter{Hook: "tests", Until: at(7)}, []int{5}},
+		{"hook that is part of a name", gate.RecordFilter{Hook: "test"}, []int{}},
+		{"since is in", gate.RecordFilter{Since: at(6)}, []int{7, 6}},
+		{"until is out", gate.RecordFilter{Until: at(3)}, []int{2, 1}},
+		{"both", gate.RecordFilter{Since: at(3), Until: at(5)}, []int{4, 3}},
+		{"in another zone", gate.RecordFilter{Since: at(6).In(time.FixedZone("x", 3600))}, []int{7, 6}},
+		{"everything at once", gate.RecordFilter{Agent: "builder", Session: "s1", Event: gate.Stop, Decision: gate.Block, Hook: "judge", Since: at(1), Until: at(9)}, []int{5}},
+		{"nothing", gate.RecordFilter{Agent: "nobody"}, []int{}},
+		{"no SQL", gate.RecordFilter{Agent: "' OR 1=1 --"}, []int{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := []string{}
+			for _, n := range c.want {
+				want = append(want, ID(n))
+			}
+			for _, limit := range []int{0, 1, 2} {
+				c.filter.Limit = limit
+				if diff := cmp.Diff(want, list(t, s, c.filter)); diff != "" {
+					t.Errorf("limit %d (-want +got):\n%s", limit, diff)
+				}
+			}
+		})
+	}
+}
+
+// cursors: pages join up whatever is committed between them.
+func cursors(t *testing.T, s gate.Store) {
+	const same = 130 // records of one moment
+	for n := range same {
+		commit(t, s, with(Record(n), func(r *gate.Record) { r.Time = began }))
+	}
+	t.Run("ties are stable and keep their time", func(t *testing.T) {
+		first, second := list(t, s, gate.RecordFilter{Limit: 7}), list(t, s, gate.RecordFilter{Limit: 1000})
+		if diff := cmp.Diff(first, second); diff != "" || len(first) != same {
+			t.Errorf("%d ids, want %d; (-pages of 7 +pages of 1000):\n%s", len(first), same, diff)
+		}
+		wantRecord(t, s, with(Record(same-1), func(r *gate.Record) { r.Time = began }))
+	})
+	t.Run("newer records do not shift the pages", func(t *testing.T) {
+		items, next, err := s.Records(t.Context(), gate.RecordFilter{Limit: 100})
+		wantNoError(t, err)
+		commit(t, s, Record(same+1))
+		rest, end, err := s.Records(t.Context(), gate.RecordFilter{Limit: 100, Cursor: next})
+		wantNoError(t, err)
+		if len(items)+len(rest) != same || end != "" {
+			t.Errorf("%d and %d records, next %q; want %d in all and no more", len(items), len(rest), end, same)
+		}
+	})
+	t.Run("limits", func(t *testing.T) {
+		items, next, err := s.Records(t.Context(), gate.RecordFilter{})
+		wantNoError(t, err)
+		if len(items) != 100 || next == "" {
+			t.Errorf("default page has %d records, next %q; want 100 and more", len(items), next)
+		}
+		for _, limit := range []int{-1, 1001} {
+			_, _, err := s.Records(t.Context(), gate.RecordFilter{Limit: limit})
+			wantCode(t, err, gate.CodeValidation)
+		}
+	})
+	t.Run("a full last page ends", func(t *testing.T) {
+		_, next, err := s.Records(t.Context(), gate.RecordFilter{Limit: same + 1})
+		wantNoError(t, err)
+		if next != "" {
+			t.Errorf("next is %q after the last record", next)
+		}
+	})
+	t.Run("not ours", func(t *testing.T) {
+		_, ours, err := s.Records(t.Context(), gate.RecordFilter{Limit: 1})
+		wantNoError(t, err)
+		turned := []byte(ours)
+		turned[0] ^= 1
+		for _, c := range []string{"x", "1", ID(1), string(turned), ours + "A", ours[1:], "' OR 1=1",
+			base64.RawURLEncoding.EncodeToString([]byte("0123456789ab")), base64.StdEncoding.EncodeToString([]byte("0123456789ab"))} {
+			_, _, err := s.Records(t.Context(), gate.RecordFilter{Cursor: c})
+			wantCode(t, err, gate.CodeValidation)
+		}
+	})
+}
+
+// hostileValues: what a caller may send comes back as it was, and stays apart
+// from what only looks like it.
+func hostileValues(t *testing.T, s gate.Store) {
+	for i, name := range []string{"a\x00b", "a", "a\x00", "\xff\xfe", "ü", "u\u0308", "' OR '1'='1", "%", "_", "A", "\n", "1e3", strings.Repeat("x", 1<<20)} {
+		t.Run(fmt.Sprintf("%.10q", name), func(t *testing.T) {
+			key := gate.LedgerKey{Agent: name, Session: name, SubAgent: name}
+			wantNoError(t, s.Commit(t.Context(), rejection(key, gate.Counts{}, i+1)))
+			wantCounts(t, s, key, gate.Counts{StopRejections: 1})
+			if diff := cmp.Diff([]string{ID(i + 1)}, list(t, s, gate.RecordFilter{Agent: name, Session: name})); diff != "" {
+				t.Errorf("list (-want +got):\n%s", diff)
+			}
+			r, err := s.Record(t.Context(), ID(i+1))
+			wantNoError(t, err)
+			if r.Agent != name || r.Session != name {
+				t.Errorf("record is of %.20q in %.20q", r.Agent, r.Session)
+			}
+			wantNoError(t, s.SetActive(t.Context(), name, name, true, name))
+			state, err := s.Session(t.Context(), name)
+			wantNoError(t, err)
+			if !state.ActiveHooks[name] || len(state.ActiveHooks) != 1 || len(state.Agents) == 0 || state.Agents[0].SubAgent != name {
+				t.Errorf("session state is %.200q", fmt.Sprint(state))
+			}
+			reserved, err := s.Reserve(t.Context(), gate.IdempotencyKey{Credential: name, Key: name}, [32]byte{}, time.Minute)
+			if err != nil || reserved != "" {
+				t.Errorf("reserve: %q, %v", reserved, err)
+			}
+		})
+	}
+	t.Run("credential and key do not run together", func(t *testing.T) {
+		for _, k := range []gate.IdempotencyKey{{Credential: "ab", Key: "c"}, {Credential: "a", Key: "bc"}, {Key: "abc"}, {Credential: "abc"}} {
+			if _, err := s.Reserve(t.Context(), k, [32]byte{}, time.Minute); err != nil {
+				t.Errorf("reserve %+v: %v", k, err)
+			}
+		}
+	})
+}
