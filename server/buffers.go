@@ -1,0 +1,143 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"stopgate/gate"
+)
+
+const (
+	// smallBody is what a buffer may hold without being counted, and the
+	// largest that is kept for the next request: nearly every event fits.
+	smallBody  = 64 << 10
+	keptBuffer = 2 * smallBody
+)
+
+func (s *Server) buffer() *bytes.Buffer {
+	if b, ok := s.buffers.Get().(*bytes.Buffer); ok {
+		b.Reset()
+		return b
+	}
+	return bytes.NewBuffer(make([]byte, 0, 4<<10))
+}
+
+func (s *Server) recycle(b *bytes.Buffer) {
+	if b.Cap() <= keptBuffer {
+		s.buffers.Put(b)
+	}
+}
+
+// withBody reads the request's body and hands it to use. The body belongs to
+// use until that returns; then the buffer serves another request. So an
+// [gate.Event] may alias it: Decide returns after its last evaluator has, and
+// observers and stores see the record before. After a panic somebody may still
+// hold it, and it is left to the collector.
+func (s *Server) withBody(r *http.Request, limit int64, use func(body []byte) error) error {
+	if r.ContentLength > limit {
+		return tooLargeError(limit) // whatever the hooks' failMode (fault G38)
+	}
+	buf := s.buffer()
+	taken, err := s.fill(buf, r.Body, limit)
+	defer s.held.Add(-taken)
+	if err == nil {
+		err = use(buf.Bytes())
+	}
+	s.recycle(buf)
+	return err
+}
+
+// fill reads body into buf, in steps, so that a large body takes its share of
+// the memory for all only as far as it has come.
+func (s *Server) fill(buf *bytes.Buffer, body io.Reader, limit int64) (taken int64, err error) {
+	for step := int64(smallBody); ; step = int64(buf.Len()) {
+		_, err := io.CopyN(buf, body, min(step, limit+1-int64(buf.Len())))
+		switch {
+		case int64(buf.Len()) > limit:
+			return taken, tooLargeError(limit)
+		case err == io.EOF:
+			return taken, nil
+		case err != nil:
+			return taken, gate.Errorf(gate.CodeInvalidJSON, "request body broke off: %w", err)
+		}
+		share := int64(buf.Len()) // which the next step may double
+		taken += share
+		if s.held.Add(share) > s.opt.Limits.BufferedBytes {
+			return taken, gate.Errorf(gate.CodeOverloaded, "server holds too many large requests, try again")
+		}
+	}
+}
+
+// answer writes v as JSON.
+func (s *Server) answer(c echo.Context, status int, v any) error {
+	buf := s.buffer()
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	err := s.send(c, status, "application/json; charset=utf-8", buf.Bytes())
+	s.recycle(buf)
+	return err
+}
+
+// send writes a whole body. A large one has to be taken by the caller in time.
+func (s *Server) send(c echo.Context, status int, contentType string, body []byte) error {
+	w := c.Response()
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if len(body) <= smallBody { // fits the socket's own buffer
+		_, err := w.Write(body)
+		return err
+	}
+	_, err := s.paced(c).Write(body)
+	return err
+}
+
+// pacedBody streams a body of any length, as long as it does not stand still:
+// each step has its own deadline. Without it a caller that stops reading or
+// writing would hold its handler for ever.
+type pacedBody struct {
+	ctl  *http.ResponseController
+	w    io.Writer
+	r    io.Reader
+	pace time.Duration
+	err  error // the first that reading met, other than the end
+}
+
+func (s *Server) paced(c echo.Context) *pacedBody {
+	return &pacedBody{ctl: http.NewResponseController(c.Response().Writer), w: c.Response(), r: c.Request().Body, pace: s.pace}
+}
+
+// Read extends the deadline that the server set for the whole request; an
+// error in setting it means a connection that has none.
+func (p *pacedBody) Read(b []byte) (int, error) {
+	_ = p.ctl.SetReadDeadline(time.Now().Add(p.pace))
+	n, err := p.r.Read(b)
+	if err != nil && err != io.EOF && p.err == nil {
+		p.err = err
+	}
+	return n, err
+}
+
+// Write writes in steps that even a slow caller takes in time, and leaves no
+// deadline behind for the connection's next request.
+func (p *pacedBody) Write(b []byte) (written int, err error) {
+	defer p.ctl.SetWriteDeadline(time.Time{})
+	for len(b) > 0 && err == nil {
+		step := b[:min(len(b), smallBody)]
+		_ = p.ctl.SetWriteDeadline(time.Now().Add(p.pace))
+		var n int
+		n, err = p.w.Write(step)
+		written += n
+		b = b[len(step):]
+	}
+	return written, err
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"stopgate/gate"
+)
+
+// evaluate is POST /v1/evaluate: one event in, one decision out. Once it has
+// begun it goes on without its caller, since what hooks did cannot be undone;
+// it ends early only when the server must stop.
+func (s *Server) evaluate(c echo.Context) error {
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return s.withBody(c.Request(), s.opt.Limits.BodyBytes, func(body []byte) error {
+		ev, err := s.opt.Decode(body)
+		if err != nil {
+			return err
+		}
+		key, err := idempotencyKey(c.Request())
+		if err != nil {
+			return err
+		}
+		if key.Key == "" {
+			return s.decide(c, ev, gate.Options{})
+		}
+		return s.decideOnce(c, ev, key, body)
+	})
+}
+
+// enter admits one more evaluation, if there is room.
+func (s *Server) enter() (leave func(), err error) {
+	if s.metrics.inFlight.Add(1) > s.opt.Limits.InFlight {
+		s.metrics.inFlight.Add(-1)
+		return nil, gate.Errorf(gate.CodeOverloaded, "server runs as many evaluations as it may, try again")
+	}
+	return s.metrics.leave, nil
+}
+
+// decide has the event decided and answers it.
+func (s *Server) decide(c echo.Context, ev gate.Event, opt gate.Options) error {
+	d, err := s.opt.Gate.Decide(s.running, ev, opt)
+	if err != nil {
+		return err
+	}
+	return s.conclude(c, &ev, d)
+}
+
+func (s *Server) conclude(c echo.Context, ev *gate.Event, d gate.Decision) error {
+	s.logDecision(c.Request().Context(), requestIDOf(c), ev, &d)
+	d = d.WithoutEvidence()
+	return s.answer(c, http.StatusOK, &d)
+}
+
+// logDecision writes what an operator would look for: quiet for plain allows,
+// a warning where something let the agent pass that should not have.
+func (s *Server) logDecision(ctx context.Context, requestID string, ev *gate.Event, d *gate.Decision) {
+	level := slog.LevelDebug
+	switch {
+	case d.Degraded:
+		level = slog.LevelWarn
+	case d.Outcome != gate.Allow || d.Forced:
+		level = slog.LevelInfo
+	}
+	if !s.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("evaluation_id", d.EvaluationID), slog.String("request_id", requestID),
+		slog.String("agent", ev.Agent), slog.String("session", ev.Session), slog.String("event", string(ev.Name)),
+		slog.String("decision", string(d.Outcome)), slog.Bool("forced", d.Forced), slog.Bool("degraded", d.Degraded), slog.Bool("dry_run", ev.Dry)}
+	if d.GateError != nil {
+		attrs = append(attrs, slog.String("gate_error", d.GateError.Error()))
+	}
+	for i := range d.Hooks {
+		if f := d.Hooks[i].Failure; f != nil {
+			attrs = append(attrs, slog.String("failed."+d.Hooks[i].Name, string(f.Code)))
+		}
+	}
+	s.log.LogAttrs(ctx, level, "decision", attrs...)
+}

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"stopgate/gate"
+)
+
+// maxIdempotencyKey is the longest key, in bytes.
+const maxIdempotencyKey = 255
+
+// idempotencyKey reads the header; the zero key means that there is none.
+func idempotencyKey(r *http.Request) (gate.IdempotencyKey, error) {
+	values := r.Header["Idempotency-Key"]
+	if len(values) == 0 {
+		return gate.IdempotencyKey{}, nil
+	}
+	key := values[0]
+	ok := len(values) == 1 && key != "" && len(key) <= maxIdempotencyKey
+	for i := 0; i < len(key) && ok; i++ {
+		ok = key[i] > ' ' && key[i] <= '~'
+	}
+	if !ok {
+		return gate.IdempotencyKey{}, gate.Errorf(gate.CodeValidation, "header Idempotency-Key must be one key of 1 to %d visible ASCII characters", maxIdempotencyKey)
+	}
+	return gate.IdempotencyKey{Credential: "", Key: key}, nil
+}
+
+// decideOnce decides the event if the key has no answer yet, and gives the
+// stored answer again if it has (DESIGN §5).
+//
+// The store is asked without the caller's context: a caller that goes away
+// while the key is being reserved, and tries again, must not be counted twice.
+func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyKey, body []byte) error {
+	stored, err := s.opt.Store.Reserve(s.running, key, sha256.Sum256(body), s.leaseTime)
+	if _, refused := errors.AsType[*gate.Error](err); refused {
+		return err
+	}
+	if err != nil { // the store is down: answer all the same, by on_gate_error
+		s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be reserved",
+			slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
+		return s.decide(c, ev, gate.Options{})
+	}
+	if stored != "" {
+		return s.replay(c, stored)
+	}
+	stop := s.renewing(key)
+	decided := false
+	defer func() {
+		stop()
+		if decided {
+			return
+		}
+		if err := s.opt.Store.Release(context.WithoutCancel(s.running), key); err != nil { // its lease will end
+			s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be released",
+				slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
+		}
+	}()
+	d, err := s.opt.Gate.Decide(s.running, ev, gate.Options{Idempotency: key})
+	if err != nil {
+		return err
+	}
+	decided = true // if its commit failed, the lease frees the key
+	return s.conclude(c, &ev, d)
+}
+
+func (s *Server) replay(c echo.Context, evaluation string) error {
+	rec, err := s.opt.Store.Record(c.Request().Context(), evaluation)
+	if gate.CodeOf(err) == gate.CodeNotFound {
+		return gate.Errorf(gate.CodeConflict, "evaluation %q of this Idempotency-Key was erased: use a new key", evaluation)
+	}
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set("Idempotency-Replayed", "true")
+	d := rec.Decision.WithoutEvidence()
+	return s.answer(c, http.StatusOK, &d)
+}
+
+// renewing keeps the key's lease alive, however long the hooks take, until
+// stop is called. stop returns when no renewal runs any more.
+func (s *Server) renewing(key gate.IdempotencyKey) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.running))
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(s.leaseTime / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := s.opt.Store.Renew(ctx, key, s.leaseTime); err != nil && ctx.Err() == nil {
+				s.log.LogAttrs(ctx, slog.LevelWarn, "idempotency lease could not be renewed", slog.Any("error", err))
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}

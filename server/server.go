@@ -1,0 +1,160 @@
+// Package server is stopgate's HTTP side: the routes of DESIGN §5, the checks
+// every request passes, and the one place that turns an error into an answer.
+//
+// A request goes through around (request id, Host and Origin, panics, errors,
+// metrics), then its route's content-type check, then one handler, which
+// returns an error or answers. Nothing here decides an event: POST
+// /v1/evaluate reads the body, decodes it, calls [gate.Gate.Decide] and writes
+// what it said.
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"stopgate/gate"
+)
+
+// Options are what a server is made of. Every field without a default stated
+// is required.
+type Options struct {
+	Gate        *gate.Gate // its Observe should be Metrics.Observe
+	Store       gate.Store
+	Policies    *gate.Policies // the same as the gate's
+	Transcripts Transcripts
+	Metrics     *Metrics
+
+	// Decode reads the body of POST /v1/evaluate. Errors are a [*gate.Error]
+	// with CodeInvalidJSON or CodeValidation. The event may alias body until
+	// Decide has returned.
+	Decode func(body []byte) (gate.Event, error)
+	// ReadSpec reads one resource of a known kind. contentType is a media type
+	// without parameters. A document with errors is told either by error
+	// findings or by a [*gate.Error] with CodeValidation or
+	// CodeInvalidObjectType; warnings are findings beside a spec.
+	ReadSpec func(kind gate.SpecKind, contentType string, body []byte) (*gate.Spec, []gate.Finding, error)
+	// ReadAny is ReadSpec for a document that says its kind itself.
+	ReadAny func(contentType string, body []byte) (*gate.Spec, []gate.Finding, error)
+	// Ready reports on what evaluations need beside the store: "sandbox",
+	// "models". It is shown by /readyz and decides nothing; nil: nothing to
+	// show.
+	Ready func(ctx context.Context) map[string]Check
+
+	Log     *slog.Logger // nil: nothing is logged
+	Version string       // shown by /readyz
+
+	// Loopback says that the listener is on a loopback address: then a request
+	// must name this machine, or one of Hosts, in its Host header.
+	Loopback bool
+	// Hosts are names this server is reached by, without a port. On any
+	// address, if there are some, a Host that is a name must be one of them.
+	Hosts []string
+	// Origins are origins of web pages that may call, as "https://host:port".
+	Origins []string
+
+	Limits Limits
+	// ShutdownGrace is how long running evaluations may go on once Serve's
+	// context has ended; 0 = 30 s.
+	ShutdownGrace time.Duration
+}
+
+// Limits bound what one request, and all together, may take. A zero field has
+// the default stated.
+type Limits struct {
+	BodyBytes       int64 // body of an evaluation; 32 MiB
+	SpecBytes       int64 // a spec; 4 MiB
+	TranscriptBytes int64 // one upload, streamed; 2 GiB
+	// BufferedBytes is what all bodies beyond 64 KiB that are in memory at
+	// once may take together; 1 GiB. Beyond it: overloaded.
+	BufferedBytes int64
+	InFlight      int64 // evaluations at once; 20,000. Beyond it: overloaded.
+}
+
+// Check is the state of one thing that evaluations need.
+type Check struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"` // why not, or what to know
+}
+
+// Transcripts keeps the uploaded conversations. A session without one is
+// CodeNotFound, an upload that may not be is another [*gate.Error].
+type Transcripts interface {
+	// Replace stores r as the session's conversation; contentType is
+	// text/plain, application/x-ndjson or application/json. It answers the
+	// size of what is stored now. What could not be read whole changes nothing.
+	Replace(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error)
+	// Append adds r to it, in the same manner.
+	Append(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error)
+	// Read opens the text.
+	Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error)
+	// Erase removes it; nothing to remove is no error.
+	Erase(ctx context.Context, session string) error
+}
+
+// Server answers HTTP.
+type Server struct {
+	opt     Options
+	log     *slog.Logger
+	echo    *echo.Echo
+	metrics *Metrics
+
+	buffers sync.Pool    // of *bytes.Buffer; see buffers.go for who owns one
+	held    atomic.Int64 // bytes of large bodies in memory
+	specs   sync.Mutex   // held over store and policies, so that both change in one order
+
+	requests  atomic.Uint64 // for request ids
+	idPrefix  string
+	draining  atomic.Bool
+	running   context.Context // ends when running evaluations must end
+	endRun    context.CancelFunc
+	pace      time.Duration // how long a streamed body may stand still
+	leaseTime time.Duration // of an idempotency key
+}
+
+// New checks the options and makes a server that serves nothing yet.
+func New(opt Options) (*Server, error) {
+	if opt.Gate == nil || opt.Store == nil || opt.Policies == nil || opt.Transcripts == nil || opt.Metrics == nil ||
+		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil {
+		return nil, errors.New("server: Gate, Store, Policies, Transcripts, Metrics, Decode, ReadSpec and ReadAny are required")
+	}
+	opt.Limits = Limits{
+		BodyBytes:       cmp.Or(opt.Limits.BodyBytes, 32<<20),
+		SpecBytes:       cmp.Or(opt.Limits.SpecBytes, 4<<20),
+		TranscriptBytes: cmp.Or(opt.Limits.TranscriptBytes, 2<<30),
+		BufferedBytes:   cmp.Or(opt.Limits.BufferedBytes, 1<<30),
+		InFlight:        cmp.Or(opt.Limits.InFlight, 20_000),
+	}
+	opt.ShutdownGrace = cmp.Or(opt.ShutdownGrace, 30*time.Second)
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	var random [4]byte
+	rand.Read(random[:]) // never fails (crypto/rand)
+	s := &Server{opt: opt, log: opt.Log, metrics: opt.Metrics, idPrefix: hex.EncodeToString(random[:]) + "-",
+		pace: 60 * time.Second, leaseTime: 30 * time.Second}
+	s.running, s.endRun = context.WithCancel(context.Background())
+	s.echo = echo.New()
+	s.echo.HTTPErrorHandler = s.writeError
+	s.echo.Use(s.around)
+	for _, r := range s.routes() {
+		s.echo.Add(r.method, r.path, r.handler())
+		if r.method == http.MethodGet {
+			s.echo.Add(http.MethodHead, r.path, r.handler())
+		}
+	}
+	return s, nil
+}
+
+// Handler answers every route; it may be used without Serve.
+func (s *Server) Handler() http.Handler { return s.echo }

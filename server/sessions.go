@@ -1,0 +1,130 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"stopgate/gate"
+)
+
+// transcriptSize is the answer to an upload, and part of a session.
+type transcriptSize struct {
+	Session string `json:"session_id,omitempty"`
+	Bytes   int64  `json:"bytes"`
+	Lines   int64  `json:"lines"`
+}
+
+type store func(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error)
+
+// upload streams a conversation into the store, never whole in memory. Its own
+// limit is not the one for evaluations (fault G37).
+func (s *Server) upload(into store) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		session, err := segment(c, "session")
+		if err != nil {
+			return err
+		}
+		r, limit := c.Request(), s.opt.Limits.TranscriptBytes
+		if r.ContentLength > limit {
+			return tooLargeError(limit)
+		}
+		r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, limit)
+		body := s.paced(c)
+		size := transcriptSize{Session: session}
+		size.Bytes, size.Lines, err = into(r.Context(), session, mediaType(r), body)
+		switch {
+		case err == nil:
+			return s.answer(c, http.StatusOK, size)
+		case body.err != nil: // the caller's fault, not the store's
+			return brokenBody(body.err)
+		}
+		return err
+	}
+}
+
+// brokenBody says why a body could not be read to its end.
+func brokenBody(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return err
+	}
+	return gate.Errorf(gate.CodeInvalidJSON, "request body broke off: %w", err)
+}
+
+func (s *Server) getTranscript(c echo.Context) error {
+	session, err := segment(c, "session")
+	if err != nil {
+		return err
+	}
+	text, _, _, err := s.opt.Transcripts.Read(c.Request().Context(), session)
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+	c.Response().Header().Set("Content-Type", "text/plain; charset=utf-8")
+	c.Response().WriteHeader(http.StatusOK)
+	if c.Request().Method == http.MethodHead {
+		return nil
+	}
+	_, err = io.Copy(s.paced(c), text)
+	return err
+}
+
+// session is the body of GET /v1/sessions/{id}.
+type session struct {
+	gate.SessionState
+	Transcript *transcriptSize `json:"transcript"` // null: none was uploaded
+}
+
+func (s *Server) getSession(c echo.Context) error {
+	id, err := segment(c, "session")
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	state, err := s.opt.Store.Session(ctx, id)
+	known := err == nil
+	if err != nil && gate.CodeOf(err) != gate.CodeNotFound {
+		return err
+	}
+	body := session{SessionState: state}
+	text, bytes, lines, textErr := s.opt.Transcripts.Read(ctx, id)
+	switch {
+	case textErr == nil:
+		text.Close()
+		body.Transcript = &transcriptSize{Bytes: bytes, Lines: lines}
+	case gate.CodeOf(textErr) != gate.CodeNotFound:
+		return textErr
+	case !known:
+		return gate.Errorf(gate.CodeNotFound, "session %q is not known", id)
+	}
+	body.Session = id
+	if body.Agents == nil {
+		body.Agents = []gate.AgentCounts{}
+	}
+	if body.ActiveHooks == nil {
+		body.ActiveHooks = map[string]bool{}
+	}
+	if body.Last == nil {
+		body.Last = []gate.RecordSummary{}
+	}
+	return s.answer(c, http.StatusOK, body)
+}
+
+// deleteSession erases what is known of a conversation, in both places even if
+// one fails.
+func (s *Server) deleteSession(c echo.Context) error {
+	id, err := segment(c, "session")
+	if err != nil {
+		return err
+	}
+	ctx := context.WithoutCancel(c.Request().Context())
+	err = errors.Join(s.opt.Store.EraseSession(ctx, id), s.opt.Transcripts.Erase(ctx, id))
+	if err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

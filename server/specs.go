@@ -1,0 +1,262 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"stopgate/gate"
+)
+
+// anonymous is who changes things where there is no login.
+const anonymous = "anonymous"
+
+// Load puts every stored spec in force; call it before serving. A spec that no
+// longer validates is logged and kept out, since one bad document must not
+// take the gate down. The error is the store's.
+func (s *Server) Load(ctx context.Context) error {
+	s.specs.Lock()
+	defer s.specs.Unlock()
+	stored, err := s.opt.Store.CurrentSpecs(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the stored specs: %w", err)
+	}
+	for _, doc := range stored {
+		spec, _, err := s.readSpec(doc.Kind, typeJSON, doc.Document)
+		if err == nil && spec.Name != doc.Name {
+			err = fmt.Errorf("document is about %q", spec.Name)
+		}
+		if err != nil {
+			s.log.LogAttrs(ctx, slog.LevelError, "stored spec is not valid any more and not in force",
+				slog.String("kind", string(doc.Kind)), slog.String("name", doc.Name), slog.Any("error", err))
+			continue
+		}
+		s.opt.Policies.Put(spec)
+	}
+	return nil
+}
+
+// readSpec reads a document that must be without errors.
+func (s *Server) readSpec(kind gate.SpecKind, contentType string, body []byte) (*gate.Spec, []gate.Finding, error) {
+	spec, findings, err := s.opt.ReadSpec(kind, contentType, body)
+	return sound(spec, findings, err)
+}
+
+// sound makes error findings an error that quotes the first of them.
+func sound(spec *gate.Spec, findings []gate.Finding, err error) (*gate.Spec, []gate.Finding, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	errs := slices.DeleteFunc(slices.Clone(findings), func(f gate.Finding) bool { return f.Severity != gate.SeverityError })
+	if len(errs) == 0 {
+		return spec, findings, nil
+	}
+	message := errs[0].Message
+	if errs[0].Path != "" {
+		message = errs[0].Path + ": " + message
+	}
+	if more := len(errs) - 1; more > 0 {
+		message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return nil, nil, &gate.Error{Code: gate.CodeValidation, Message: message, Details: errs}
+}
+
+// putSpec stores a resource and puts it in force at once (spec/azure.md 1–3,
+// 7).
+func (s *Server) putSpec(kind gate.SpecKind) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		name, err := segment(c, "name")
+		if err != nil {
+			return err
+		}
+		return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
+			spec, findings, err := s.readSpec(kind, mediaType(c.Request()), slices.Clone(body)) // the spec lives on
+			if err != nil {
+				return err
+			}
+			if spec.Name != name {
+				return gate.Errorf(gate.CodeValidation, "name %q in the body is not the name %q in the path", spec.Name, name)
+			}
+			stored, err := s.storeSpec(c.Request(), spec)
+			if err != nil {
+				return err
+			}
+			answer, err := withWarnings(stored.Document, findings)
+			if err != nil {
+				return err
+			}
+			c.Response().Header().Set("ETag", stored.ETag)
+			return s.answer(c, http.StatusAccepted, answer)
+		})
+	}
+}
+
+// storeSpec stores, then puts in force. One change at a time, so that store and
+// policies agree on which came last; and to its end, though the caller may have
+// gone.
+func (s *Server) storeSpec(r *http.Request, spec *gate.Spec) (gate.StoredSpec, error) {
+	s.specs.Lock()
+	defer s.specs.Unlock()
+	ctx := context.WithoutCancel(r.Context())
+	if err := s.ownedByFile(spec.Kind, spec.Name); err != nil {
+		return gate.StoredSpec{}, err
+	}
+	ifMatch, err := s.precondition(ctx, r, spec.Kind, spec.Name)
+	if err != nil {
+		return gate.StoredSpec{}, err
+	}
+	stored, err := s.opt.Store.PutSpec(ctx, gate.StoredSpec{Kind: spec.Kind, Name: spec.Name, Document: spec.Document, By: anonymous}, ifMatch)
+	if err != nil {
+		return gate.StoredSpec{}, err
+	}
+	s.opt.Policies.Put(spec)
+	return stored, nil
+}
+
+// ownedByFile refuses to change what a file defines: the file would win.
+func (s *Server) ownedByFile(kind gate.SpecKind, name string) error {
+	if spec := s.opt.Policies.Find(kind, name); spec != nil && spec.Source != "" {
+		return gate.Errorf(gate.CodeConflict, "%s %q is defined by the file %s: change it there", kind, name, spec.Source)
+	}
+	return nil
+}
+
+// precondition is the request's If-Match as a store understands it, and refuses
+// by If-None-Match: * what exists already (spec/azure.md 13).
+func (s *Server) precondition(ctx context.Context, r *http.Request, kind gate.SpecKind, name string) (ifMatch string, err error) {
+	match := tags(r.Header["If-Match"])
+	none := tags(r.Header["If-None-Match"])
+	if len(none) == 0 && len(match) <= 1 {
+		return strings.Join(match, ""), nil
+	}
+	current, err := s.opt.Store.Spec(ctx, kind, name)
+	exists := err == nil
+	if err != nil && gate.CodeOf(err) != gate.CodeNotFound {
+		return "", err
+	}
+	switch {
+	case exists && (slices.Contains(none, "*") || slices.Contains(none, current.ETag)):
+		return "", gate.Errorf(gate.CodePreconditionFailed, "%s %q exists already", kind, name)
+	case len(match) > 0 && (!exists || !slices.Contains(match, "*") && !slices.Contains(match, current.ETag)):
+		return "", gate.Errorf(gate.CodePreconditionFailed, "%s %q has changed meanwhile", kind, name)
+	case exists:
+		return current.ETag, nil
+	}
+	return "", nil
+}
+
+// tags splits a header of entity tags; ours hold no comma.
+func tags(headers []string) []string {
+	var list []string
+	for _, h := range headers {
+		for tag := range strings.SplitSeq(h, ",") {
+			if tag = strings.TrimSpace(tag); tag != "" {
+				list = append(list, tag)
+			}
+		}
+	}
+	return list
+}
+
+// withWarnings is the stored document plus what was remarked on it.
+func withWarnings(document json.RawMessage, findings []gate.Finding) (map[string]any, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(document, &fields); err != nil {
+		return nil, fmt.Errorf("stored document is not an object: %w", err)
+	}
+	answer := make(map[string]any, len(fields)+1)
+	for k, v := range fields {
+		answer[k] = v
+	}
+	answer["warnings"] = remarks(findings, gate.SeverityWarning)
+	return answer, nil
+}
+
+func (s *Server) getSpec(kind gate.SpecKind) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		name, err := segment(c, "name")
+		if err != nil {
+			return err
+		}
+		document, etag, err := s.spec(c.Request().Context(), kind, name)
+		if err != nil {
+			return err
+		}
+		c.Response().Header().Set("ETag", etag)
+		if none := tags(c.Request().Header["If-None-Match"]); slices.Contains(none, etag) || slices.Contains(none, "*") {
+			return c.NoContent(http.StatusNotModified)
+		}
+		return s.answer(c, http.StatusOK, document)
+	}
+}
+
+// spec is the document that GET answers: a file's, since that is in force, or
+// the stored one.
+func (s *Server) spec(ctx context.Context, kind gate.SpecKind, name string) (document json.RawMessage, etag string, err error) {
+	if spec := s.opt.Policies.Find(kind, name); spec != nil && spec.Source != "" {
+		sum := sha256.Sum256(spec.Document)
+		return spec.Document, `"` + hex.EncodeToString(sum[:12]) + `"`, nil
+	}
+	stored, err := s.opt.Store.Spec(ctx, kind, name)
+	return stored.Document, stored.ETag, err
+}
+
+// listSpecs answers all, a file's before the uploaded ones (spec/azure.md 4).
+func (s *Server) listSpecs(kind gate.SpecKind) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		inForce := s.opt.Policies.Agents()
+		if kind == gate.HookSpec {
+			inForce = s.opt.Policies.Hooks()
+		}
+		documents := []json.RawMessage{}
+		fromFile := map[string]bool{}
+		for _, spec := range inForce {
+			if spec.Source != "" {
+				documents = append(documents, spec.Document)
+				fromFile[spec.Name] = true
+			}
+		}
+		stored, err := s.opt.Store.CurrentSpecs(c.Request().Context())
+		if err != nil {
+			return err
+		}
+		for _, doc := range stored {
+			if doc.Kind == kind && !fromFile[doc.Name] {
+				documents = append(documents, doc.Document)
+			}
+		}
+		return s.answer(c, http.StatusOK, map[string]any{"value": documents, "nextLink": nil})
+	}
+}
+
+func (s *Server) deleteSpec(kind gate.SpecKind) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		name, err := segment(c, "name")
+		if err != nil {
+			return err
+		}
+		s.specs.Lock()
+		defer s.specs.Unlock()
+		ctx := context.WithoutCancel(c.Request().Context())
+		if err := s.ownedByFile(kind, name); err != nil {
+			return err
+		}
+		ifMatch, err := s.precondition(ctx, c.Request(), kind, name)
+		if err != nil {
+			return err
+		}
+		if err := s.opt.Store.DeleteSpec(ctx, kind, name, anonymous, ifMatch); err != nil {
+			return err
+		}
+		s.opt.Policies.Delete(kind, name)
+		return c.NoContent(http.StatusNoContent)
+	}
+}
