@@ -138,17 +138,14 @@ func (r *serverReader) geminiKey() Secret {
 
 func (r *serverReader) provider(o *object, name string) Provider {
 	defer o.unknown(true)
-	p := Provider{Kind: name, APIKey: Secret(o.text("api_key")), BaseURL: o.text("base_url")}
-	kindNode := o.value("kind")
-	if k := o.text("kind"); k != "" {
-		p.Kind = k
+	p := Provider{Kind: o.oneOf("kind", "gemini"), APIKey: Secret(o.text("api_key")), BaseURL: o.text("base_url")}
+	if p.Kind == "" && name == "gemini" {
+		p.Kind = name
 	}
-	if p.Kind != "gemini" {
-		at := o.node.pos
-		if kindNode != nil {
-			at = kindNode.pos
+	if p.Kind == "" {
+		if o.value("kind") == nil {
+			o.errorf(o.child("kind"), o.node.pos, "kind is missing, want gemini")
 		}
-		o.errorf(o.child("kind"), at, "kind %q is not supported, want gemini (others follow)", cut(p.Kind))
 		return p
 	}
 	if vertex := o.object("vertex"); vertex != nil {
