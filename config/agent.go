@@ -10,6 +10,10 @@ import (
 // hookEvents are the events that a hook can be bound to (spec/azure.md 8).
 var hookEvents = []string{string(gate.Start), string(gate.Stop), string(gate.PreToolUse), string(gate.PostToolUse)}
 
+// maxHooks is how many hooks one event of an agent may have. Each is asked at
+// every such event; nobody is known to have ten.
+const maxHooks = 100
+
 // agent reads the properties of an ExtendedAgent (spec/azure.md 5). Only hooks
 // mean something here; the other fields are checked for their type and kept.
 func (r *resource) agent(spec *gate.Spec) {
@@ -49,7 +53,12 @@ func (r *resource) handoffs() {
 func (r *resource) inlineHooks(hooks *object, spec *gate.Spec) {
 	names := map[string]bool{}
 	for _, event := range hookEvents {
-		for i, n := range hooks.list(event) {
+		list := hooks.list(event)
+		if len(list) > maxHooks {
+			r.errorf(hooks.child(event), hooks.value(event).pos, "%s has %d hooks, want at most %d", event, len(list), maxHooks)
+			continue
+		}
+		for i, n := range list {
 			place := fmt.Sprintf("%s[%d]", event, i)
 			if n.kind != objectKind {
 				r.errorf(hooks.child(place), n.pos, "hook %s is %s, want an object", place, n.describe())

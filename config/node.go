@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,10 +33,13 @@ type pos struct{ line, column int }
 // node is one value with its position: what YAML and JSON have in common.
 type node struct {
 	pos
-	kind   kind
-	text   string // text: the value; number: a JSON literal; bool: true or false
-	fields []field
-	items  []*node
+	kind kind
+	text string // text: the value; number: a JSON literal; bool: true or false
+	// written is the text before ${VAR} was expanded in it; empty: it was not.
+	// It is what messages show: what a variable holds may be a secret.
+	written string
+	fields  []field
+	items   []*node
 }
 
 // field is one member of an object, in source order.
@@ -67,13 +71,16 @@ func (n *node) describe() string {
 	case numberKind:
 		return "the number " + cut(n.text)
 	case textKind:
-		return fmt.Sprintf("the text %q", cut(n.text))
+		return fmt.Sprintf("the text %q", cut(n.shown()))
 	case listKind:
 		return "a list"
 	default:
 		return "an object"
 	}
 }
+
+// shown is the value as the person wrote it.
+func (n *node) shown() string { return cmp.Or(n.written, n.text) }
 
 // cut shortens foreign text for a message.
 func cut(s string) string {
@@ -144,8 +151,15 @@ func (n *node) whole() (i int, ok bool) {
 	return int(f), true
 }
 
+// maxFindings is how many errors, and how many warnings, one text gets: more
+// helps nobody, and a hostile text could have a finding in every second byte.
+const maxFindings = 100
+
 // findings collects remarks in the order they are made.
-type findings struct{ list []gate.Finding }
+type findings struct {
+	list             []gate.Finding
+	errors, warnings int
+}
 
 func (f *findings) errorf(path string, at pos, format string, args ...any) {
 	f.add(gate.SeverityError, path, at, fmt.Sprintf(format, args...))
@@ -156,6 +170,16 @@ func (f *findings) warnf(path string, at pos, format string, args ...any) {
 }
 
 func (f *findings) add(s gate.Severity, path string, at pos, message string) {
+	count := &f.errors
+	if s == gate.SeverityWarning {
+		count = &f.warnings
+	}
+	switch *count++; {
+	case *count == maxFindings:
+		message += fmt.Sprintf(" (more than %d %ss: the rest is left out)", maxFindings-1, s)
+	case *count > maxFindings:
+		return
+	}
 	f.list = append(f.list, gate.Finding{Severity: s, Path: path, Line: at.line, Column: at.column, Message: message})
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,11 @@ func (o *object) typed(name string, k kind, want string) *node {
 	if n == nil || n.kind == k {
 		return n
 	}
+	if n.kind == textKind && n.written != "" { // ${VAR} stands for what it holds
+		if k == boolKind && (n.text == "true" || n.text == "false") || k == numberKind && isNumber(n.text) {
+			return &node{pos: n.pos, kind: k, text: n.text, written: n.written}
+		}
+	}
 	hint := ""
 	if n.kind == textKind && (k == numberKind || k == boolKind) {
 		hint = " without quotes"
@@ -65,7 +71,7 @@ func (o *object) oneOf(name string, legal ...string) string {
 		}
 		return n.text
 	}
-	o.errorf(o.child(name), n.pos, "%s is %q, want one of %s%s", name, cut(n.text), strings.Join(legal, ", "), didYouMean(n.text, legal))
+	o.errorf(o.child(name), n.pos, "%s is %q, want one of %s%s", name, cut(n.shown()), strings.Join(legal, ", "), didYouMean(n.shown(), legal))
 	return ""
 }
 
@@ -81,10 +87,15 @@ func (o *object) whole(name string, least, most int, unit string) (i int, ok boo
 		return 0, false
 	}
 	if i, ok = n.whole(); !ok || i < least || i > most {
-		o.errorf(o.child(name), n.pos, "%s is %s, want %s", name, cut(n.text), want)
+		o.errorf(o.child(name), n.pos, "%s is %s, want %s", name, cut(n.shown()), want)
 		return 0, false
 	}
 	return i, true
+}
+
+// isNumber reports whether a text is a JSON number.
+func isNumber(s string) bool {
+	return s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && json.Valid([]byte(s))
 }
 
 // maxWhole is the largest integer that a document may hold where none smaller

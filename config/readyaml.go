@@ -21,6 +21,9 @@ import (
 // for "a billion laughs".
 const aliasBudget = 1 << 20
 
+// maxDocuments is how many documents one file may hold.
+const maxDocuments = 1000
+
 // readYAML reads every document of a YAML text; empty ones are left out. JSON is
 // read as JSON, since YAML readers disagree with it on escapes.
 func readYAML(data []byte, bad *findings) (docs []*node, err error) {
@@ -40,7 +43,7 @@ func readYAML(data []byte, bad *findings) (docs []*node, err error) {
 	}()
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	r := yamlReader{bad: bad, budget: aliasBudget}
-	for {
+	for range maxDocuments {
 		var doc yaml.Node
 		err := dec.Decode(&doc)
 		if errors.Is(err, io.EOF) {
@@ -57,6 +60,7 @@ func readYAML(data []byte, bad *findings) (docs []*node, err error) {
 			docs = append(docs, n)
 		}
 	}
+	return nil, syntaxError(pos{1, 1}, "text holds %d documents or more, want fewer", maxDocuments)
 }
 
 var yamlPlace = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)

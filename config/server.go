@@ -1,0 +1,155 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"stopgate/gate"
+)
+
+// Server is the server file stopgate.yaml with every default filled in. Paths
+// are absolute or relative to the working directory, sizes are bytes.
+type Server struct {
+	Listen      string // host:port
+	Data        string // directory of everything that survives a restart
+	Agents      string // directory of specs, loaded and watched; empty: none
+	Models      Models
+	Sandbox     Sandbox
+	Transcripts Transcripts
+	Limits      Limits
+	Retention   Retention
+	OnGateError gate.FailMode // what an allow becomes when the gate itself failed
+	Durability  Durability
+}
+
+// Sandbox is how command hooks run.
+type Sandbox struct {
+	Mode           SandboxMode
+	Network        bool // scripts may use the network
+	Workspace      Workspace
+	WorkspaceRoots []string // directories that a workspace may lie under
+	Limits         SandboxLimits
+}
+
+// SandboxMode names what a script is confined by.
+type SandboxMode string
+
+// The modes of DESIGN §8.
+const (
+	SandboxAuto       SandboxMode = "auto" // bubblewrap, or no command hooks
+	SandboxBubblewrap SandboxMode = "bubblewrap"
+	SandboxProcess    SandboxMode = "process"   // limits only; loopback only
+	SandboxContainer  SandboxMode = "container" // the container is the sandbox
+	SandboxOff        SandboxMode = "off"       // no command hooks
+)
+
+// Workspace says what a script sees of the agent's working directory.
+type Workspace string
+
+const (
+	WorkspaceNone      Workspace = "none"
+	WorkspaceReadOnly  Workspace = "read-only"
+	WorkspaceReadWrite Workspace = "read-write"
+)
+
+// SandboxLimits bound one script.
+type SandboxLimits struct {
+	Memory    int64 // bytes
+	Processes int
+	FileSize  int64 // bytes of one file, and of the private /tmp
+	OpenFiles int
+	CPU       time.Duration // processor time of one process
+}
+
+// Transcripts says where conversations may be read, and how much of them.
+type Transcripts struct {
+	Roots   []string // directories that a named transcript must lie under
+	MaxSize int64    // bytes of one conversation
+	MaxLine int64    // bytes of one line
+}
+
+// Limits bound what callers and judges may use.
+type Limits struct {
+	Body             int64 // bytes of a request body without a limit of its own
+	EvaluateBody     int64 // bytes of an event with its inline transcript
+	SpecBody         int64 // bytes of an uploaded spec
+	ParallelHooks    int   // hooks of one event at once
+	Evaluations      int   // events being decided at once; more are refused
+	CommandHooks     int   // scripts at once, over all events; more wait
+	JudgeRounds      int   // model calls for one verdict
+	JudgeTokens      int   // tokens for one verdict
+	AgentDailyTokens int   // tokens per agent and day; 0: no limit
+}
+
+// Retention says how long things are kept.
+type Retention struct {
+	Records time.Duration // age at which an evaluation is deleted; 0: never
+}
+
+// Durability says what an acknowledged decision survives.
+type Durability string
+
+const (
+	DurablePower   Durability = "power"   // a power cut
+	DurableProcess Durability = "process" // kill -9, not a power cut
+)
+
+// Validate checks what a flag may have changed after the file was read, and
+// what depends on several values. All problems come at once, in an
+// [*gate.Error] with CodeValidation. [LoadServer] has called it already.
+func (s Server) Validate() error {
+	var f findings
+	s.validate(&f, func(string) pos { return pos{} })
+	if len(f.list) == 0 {
+		return nil
+	}
+	return refusal(gate.CodeValidation, f.list)
+}
+
+// validate is Validate with a place for each finding.
+func (s Server) validate(f *findings, at func(path string) pos) {
+	loopback, err := isLoopback(s.Listen)
+	switch {
+	case err != nil:
+		f.errorf("listen", at("listen"), "listen is %q, want host:port as 127.0.0.1:8790: %s", s.Listen, err)
+		loopback = true // the address is wrong, not exposed: one finding is enough
+	case !loopback:
+		f.errorf("listen", at("listen"), "listen %q is reachable from other machines, and logins (auth) are not supported yet: "+
+			"listen on 127.0.0.1 or [::1] and put a proxy that authenticates before it", s.Listen)
+	}
+	switch s.Sandbox.Mode {
+	case SandboxAuto, SandboxBubblewrap, SandboxContainer, SandboxOff:
+	case SandboxProcess:
+		if !loopback {
+			f.errorf("sandbox.mode", at("sandbox.mode"), "sandbox.mode process does not confine scripts, so it is refused on %q: "+
+				"use bubblewrap, or listen on 127.0.0.1", s.Listen)
+		}
+	default:
+		f.errorf("sandbox.mode", at("sandbox.mode"), "sandbox.mode is %q, want one of auto, bubblewrap, process, container, off", string(s.Sandbox.Mode))
+	}
+	if s.Sandbox.Workspace != WorkspaceNone && s.Sandbox.Workspace != "" && len(s.Sandbox.WorkspaceRoots) == 0 {
+		f.errorf("sandbox.workspace", at("sandbox.workspace"), "sandbox.workspace is %s, but sandbox.workspace_roots names no directory", s.Sandbox.Workspace)
+	}
+	if s.Data == "" {
+		f.errorf("data", at("data"), "data is not set, and neither XDG_STATE_HOME nor HOME says where the default is")
+	}
+}
+
+// isLoopback reports whether an address can be reached from this machine only.
+// A name other than localhost is not trusted to stay one.
+func isLoopback(address string) (bool, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false, fmt.Errorf("no host and port in it")
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return false, fmt.Errorf("port %q is not a number 0…65535", port)
+	} else if host == "localhost" {
+		return n <= 65535, nil
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback(), nil
+}

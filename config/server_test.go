@@ -1,0 +1,336 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"stopgate/gate"
+)
+
+// environment is getenv on a map.
+func environment(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+var atHome = environment(map[string]string{"HOME": "/home/dev"})
+
+// serverFile writes a server file and answers its path.
+func serverFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "stopgate.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func load(t *testing.T, text string, getenv func(string) string) Server {
+	t.Helper()
+	s, err := LoadServer(serverFile(t, text), getenv)
+	if err != nil {
+		t.Fatalf("refused: %v", err)
+	}
+	return s
+}
+
+func TestServerDefaults(t *testing.T) {
+	want := Server{
+		Listen: "127.0.0.1:8790",
+		Data:   "/home/dev/.local/state/stopgate",
+		Models: Models{Providers: map[string]Provider{}, Tiers: map[string]string{}, Named: map[string]string{}},
+		Sandbox: Sandbox{Mode: SandboxAuto, Workspace: WorkspaceNone,
+			Limits: SandboxLimits{Memory: 512 << 20, Processes: 64, FileSize: 64 << 20, OpenFiles: 256, CPU: 5 * time.Minute}},
+		Transcripts: Transcripts{MaxSize: 2 << 30, MaxLine: 16 << 20, Roots: []string{"/home/dev/.claude/projects", "/home/dev/.codex/sessions",
+			"/home/dev/.copilot/session-state", "/home/dev/.gemini/tmp", "/home/dev/.qwen/projects"}},
+		Limits: Limits{Body: 1 << 20, EvaluateBody: 32 << 20, SpecBody: 2 << 20, ParallelHooks: 8, Evaluations: 8192,
+			CommandHooks: 16, JudgeRounds: 12, JudgeTokens: 200_000},
+		OnGateError: gate.FailAllow,
+		Durability:  DurablePower,
+	}
+	for name, path := range map[string]string{"no file": "", "empty file": serverFile(t, "# nothing\n"), "empty sections": serverFile(t, "limits:\nsandbox: {}\nmodels: ~\n")} {
+		t.Run(name, func(t *testing.T) {
+			got, err := LoadServer(path, atHome)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"state directory":                     {map[string]string{"HOME": "/home/dev", "XDG_STATE_HOME": "/state"}, "/state/stopgate"},
+		"a relative state directory is unset": {map[string]string{"HOME": "/home/dev", "XDG_STATE_HOME": "state"}, "/home/dev/.local/state/stopgate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if s, err := LoadServer("", environment(c.env)); err != nil || s.Data != c.want {
+				t.Errorf("data is %q, error %v", s.Data, err)
+			}
+		})
+	}
+	t.Run("no home at all", func(t *testing.T) {
+		if _, err := LoadServer("", environment(nil)); err == nil || !strings.Contains(err.Error(), "data is not set") {
+			t.Errorf("error is %v", err)
+		}
+	})
+}
+
+func TestServerEveryKey(t *testing.T) {
+	path := serverFile(t, `
+listen: localhost:1
+data: state
+agents: ${AGENTS}
+database: ""
+on_gate_error: block
+durability: process
+sandbox:
+  mode: bubblewrap
+  network: true
+  workspace: read-write
+  workspace_roots: [/srv, work]
+  limits: {memory: 1GiB, processes: "${N}", file_size: 1 MiB, open_files: 64, cpu: 90}
+transcripts: {roots: [], max_size: 10GiB, max_line: 65536}
+limits:
+  body: 2kB
+  evaluate_body: 64MiB
+  spec_body: 4MiB
+  parallel_hooks: 2
+  evaluations: 3
+  command_hooks: 4
+  judge_rounds: 5
+  judge_tokens: 6000
+  agent_daily_tokens: 7
+retention: {records: 30d}
+models:
+  providers:
+    main: {kind: gemini, api_key: "${KEY}", base_url: "http://127.0.0.1:1"}
+    cloud: {kind: gemini, vertex: {project: p, location: l}}
+  default: main
+  tiers: {fast: cloud/tiny}
+  models: {own: cloud/a/b}
+`)
+	got, err := LoadServer(path, environment(map[string]string{"HOME": "/home/dev", "AGENTS": "/etc/agents", "N": "9", "KEY": "007"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Dir(path)
+	want := Server{
+		Listen: "localhost:1", Data: filepath.Join(base, "state"), Agents: "/etc/agents",
+		OnGateError: gate.FailBlock, Durability: DurableProcess,
+		Sandbox: Sandbox{Mode: SandboxBubblewrap, Network: true, Workspace: WorkspaceReadWrite, WorkspaceRoots: []string{"/srv", filepath.Join(base, "work")},
+			Limits: SandboxLimits{Memory: 1 << 30, Processes: 9, FileSize: 1 << 20, OpenFiles: 64, CPU: 90 * time.Second}},
+		Transcripts: Transcripts{MaxSize: 10 << 30, MaxLine: 65536},
+		Limits: Limits{Body: 2000, EvaluateBody: 64 << 20, SpecBody: 4 << 20, ParallelHooks: 2, Evaluations: 3, CommandHooks: 4,
+			JudgeRounds: 5, JudgeTokens: 6000, AgentDailyTokens: 7},
+		Retention: Retention{Records: 30 * 24 * time.Hour},
+		Models: Models{Default: "main",
+			Providers: map[string]Provider{"main": {Kind: "gemini", APIKey: "007", BaseURL: "http://127.0.0.1:1"}, "cloud": {Kind: "gemini", Project: "p", Location: "l"}},
+			Tiers: map[string]string{"Reasoning": "main/gemini-2.5-pro", "ReasoningFast": "main/gemini-2.5-flash", "GeneralPurpose": "main/gemini-2.5-flash",
+				"Fast": "cloud/tiny", "LongContext": "main/gemini-2.5-pro"},
+			Named: map[string]string{"own": "cloud/a/b"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestServerFileIsStrict(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown key", "listen: 127.0.0.1:1\nlisen: x\n", `2:1: error: lisen: key "lisen" is unknown; known here: data, agents`},
+		{"misspelt key", "lisetn: x\n", `did you mean "listen"?`},
+		{"unknown key inside", "limits:\n  paralel_hooks: 3\n", `2:3: error: limits.paralel_hooks: key "paralel_hooks" is unknown; did you mean "parallel_hooks"?`},
+		{"unknown key of a provider", "models: {providers: {gemini: {api_key: k, url: x}}}\n", `models.providers.gemini.url`},
+		{"wrong type", "limits: {parallel_hooks: many}\n", `parallel_hooks is the text "many", want a whole number of 1 or more`},
+		{"zero", "limits: {parallel_hooks: 0}\n", "parallel_hooks is 0"},
+		{"section that is none", "limits: 3\n", "limits is the number 3, want an object"},
+		{"size", "limits: {body: 3 apples}\n", `body is the text "3 apples", want a size as 64MiB`},
+		{"size too large", "limits: {body: 9999999999TiB}\n", "want a size as 64MiB"},
+		{"size too small", "sandbox: {limits: {memory: 1MiB}}\n", "want at least 16777216 bytes"},
+		{"size that is a flag", "limits: {body: true}\n", "body is true, want a size"},
+		{"duration", "retention: {records: -1h}\n", `records is the text "-1h", want a duration`},
+		{"negative seconds", "retention: {records: -1}\n", "records is the number -1, want a duration"},
+		{"word", "on_gate_error: deny\n", `on_gate_error is "deny", want one of allow, block`},
+		{"sandbox mode", "sandbox: {mode: docker}\n", `mode is "docker", want one of auto, bubblewrap, process, container, off`},
+		{"workspace without roots", "sandbox: {workspace: read-only}\n", "1:22: error: sandbox.workspace: sandbox.workspace is read-only, but"},
+		{"home as a tilde", "data: ~/x\n", "write ${HOME}"},
+		{"database", "database: postgres://x\n", "database is not supported yet"},
+		{"auth", "auth: {}\n", "1:7: error: auth: auth is not supported yet"},
+		{"auth that is null", "auth:\n", "auth is not supported yet"},
+		{"redaction", "redaction: {}\n", "redaction is not supported yet"},
+		{"telemetry", "telemetry: {}\n", "telemetry is not supported yet"},
+		{"two documents", "---\nlisten: x\n---\nlisten: y\n", "file holds 2 documents"},
+		{"a list", "- x\n", "file is a list"},
+		{"not YAML", "a: [\n", "text is not YAML"},
+		{"key twice", "listen: 127.0.0.1:1\nlisten: 127.0.0.1:2\n", `key "listen" is given twice`},
+		{"no port", "listen: 127.0.0.1\n", "no host and port in it"},
+		{"port that is no number", "listen: 127.0.0.1:http\n", `port "http" is not a number`},
+		{"variable not set", "data: /x/${NOPE}/y\n", "1:7: error: data: environment variable NOPE is not set"},
+		{"variable inside a list", "transcripts: {roots: [/a, \"${NOPE}\"]}\n", "transcripts.roots[1]: environment variable NOPE"},
+		{"variable not closed", "data: /x/${HOME\n", `"${HOME" is not ${VARIABLE}`},
+		{"variable with a default", "data: ${HOME:-/x}\n", "is not ${VARIABLE}"},
+		{"provider kind", "models: {providers: {x: {kind: openai}}}\n", `kind is "openai", want one of gemini`},
+		{"provider without a kind", "models: {providers: {x: {api_key: k}}}\n", "kind is missing, want gemini"},
+		{"provider without a key", "models: {providers: {gemini: {}}}\n", "api_key is missing"},
+		{"half a vertex", "models: {providers: {gemini: {vertex: {project: p}}}}\n", "needs both project and location"},
+		{"base URL", "models: {providers: {gemini: {api_key: k, base_url: localhost}}}\n", "base_url is not an http or https URL"},
+		{"two providers, no default", "models: {providers: {a: {kind: gemini, api_key: k}, b: {kind: gemini, api_key: k}}}\n", "default is missing, want one of a, b"},
+		{"default unknown", "models: {providers: {gemini: {api_key: k}}, default: x}\n", `default is "x", want one of gemini`},
+		{"tier unknown", "models: {providers: {gemini: {api_key: k}}, tiers: {Slow: gemini/x}}\n", `tier "Slow" is unknown, want one of Reasoning`},
+		{"tier without provider", "models: {providers: {gemini: {api_key: k}}, tiers: {Fast: flash}}\n", "want provider/model"},
+		{"model called like a tier", "models: {providers: {gemini: {api_key: k}}, models: {fast: gemini/x}}\n", "is a tier: set it under tiers"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := LoadServer(serverFile(t, c.text), atHome)
+			if err == nil || !strings.Contains(err.Error(), c.want) || gate.CodeOf(err) != gate.CodeValidation {
+				t.Errorf("error is %v, want %q", err, c.want)
+			}
+		})
+	}
+	t.Run("all at once", func(t *testing.T) {
+		_, err := LoadServer(serverFile(t, "x: 1\nlimits: {y: 2, body: z}\ndata: ${NOPE}\nsandbox: {mode: w}\n"), atHome)
+		if e, ok := errors.AsType[*gate.Error](err); !ok || len(e.Details) != 5 || strings.Count(e.Message, "\n") != 5 {
+			t.Errorf("error is %v", err)
+		}
+	})
+	t.Run("no such file", func(t *testing.T) {
+		_, err := LoadServer(filepath.Join(t.TempDir(), "none.yaml"), atHome)
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("error is %v", err)
+		}
+	})
+	t.Run("too long", func(t *testing.T) {
+		_, err := LoadServer(serverFile(t, strings.Repeat("#\n", maxServerFile)), atHome)
+		if err == nil || !strings.Contains(err.Error(), "longer than") {
+			t.Errorf("error is %v", err)
+		}
+	})
+}
+
+func TestServerListensOnLoopbackOnly(t *testing.T) {
+	for listen, loopback := range map[string]bool{"127.0.0.1:8790": true, "127.9.9.9:1": true, "[::1]:1": true, "localhost:0": true, "[::ffff:127.0.0.1]:1": true,
+		"0.0.0.0:8790": false, ":8790": false, "[::]:1": false, "192.168.0.1:1": false, "gate.example:1": false, "127.0.0.1.example:1": false} {
+		s := Server{Listen: listen, Data: "/d", Sandbox: Sandbox{Mode: SandboxAuto}}
+		if err := s.Validate(); (err == nil) != loopback || err != nil && !strings.Contains(err.Error(), "put a proxy that authenticates before it") {
+			t.Errorf("%s: %v", listen, err)
+		}
+	}
+	t.Run("process mode elsewhere is refused for a reason of its own", func(t *testing.T) {
+		s := Server{Listen: "0.0.0.0:1", Data: "/d", Sandbox: Sandbox{Mode: SandboxProcess}}
+		e, _ := errors.AsType[*gate.Error](s.Validate())
+		if e == nil || len(e.Details) != 2 || !strings.Contains(e.Details[1].Message, "process does not confine scripts") {
+			t.Errorf("error is %+v", e)
+		}
+		s.Listen = "127.0.0.1:1"
+		if err := s.Validate(); err != nil {
+			t.Errorf("on loopback: %v", err)
+		}
+	})
+	t.Run("the file says it with its line", func(t *testing.T) {
+		_, err := LoadServer(serverFile(t, "data: /d\nlisten: 0.0.0.0:1\n"), atHome)
+		if err == nil || !strings.Contains(err.Error(), "2:9: error: listen") {
+			t.Errorf("error is %v", err)
+		}
+	})
+}
+
+func TestVariablesInServerFile(t *testing.T) {
+	env := environment(map[string]string{"HOME": "/home/dev", "A": "x", "TRICK": "${HOME}"})
+	for text, want := range map[string]string{
+		`"/${A}/${A}b"`: "/x/xb", `"/$${A}"`: "/${A}", `"/$A"`: "/$A", `"/${TRICK}"`: "/${HOME}", `/a$$`: "/a$$",
+	} {
+		if s := load(t, "data: "+text+"\n", env); s.Data != want {
+			t.Errorf("%s is %q, want %q", text, s.Data, want)
+		}
+	}
+	t.Run("what a variable holds is not shown", func(t *testing.T) {
+		env := environment(map[string]string{"HOME": "/home/dev", "KEY": "s3cret"})
+		for _, text := range []string{"on_gate_error: ${KEY}\n", "limits: {body: \"${KEY}\", parallel_hooks: \"${KEY}\"}\n", "sandbox: {network: \"${KEY}\"}\n", "models: {providers: {gemini: {kind: \"${KEY}\"}}}\n"} {
+			if _, err := LoadServer(serverFile(t, text), env); err == nil || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	})
+}
+
+func TestSecretsDoNotShow(t *testing.T) {
+	p := Provider{APIKey: "s3cret"}
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range []string{fmt.Sprint(p), fmt.Sprintf("%+v %#v %s %q", p, p, p.APIKey, p.APIKey), string(b), p.APIKey.LogValue().String()} {
+		if strings.Contains(shown, "s3cret") {
+			t.Errorf("shown: %s", shown)
+		}
+	}
+}
+
+func TestModelsFromTheEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		env        map[string]string
+		want       map[string]Provider
+	}{
+		{"none", "", nil, map[string]Provider{}},
+		{"a base URL alone is no provider", "", map[string]string{"GOOGLE_GEMINI_BASE_URL": "http://h"}, map[string]Provider{}},
+		{"Gemini key", "", map[string]string{"GEMINI_API_KEY": "k", "GOOGLE_API_KEY": "other"}, map[string]Provider{"gemini": {Kind: "gemini", APIKey: "k"}}},
+		{"Google key and base URL", "", map[string]string{"GOOGLE_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "http://h"},
+			map[string]Provider{"gemini": {Kind: "gemini", APIKey: "k", BaseURL: "http://h"}}},
+		{"a provider of the file takes what it leaves out", "models: {providers: {gemini: {}}}", map[string]string{"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "http://h"},
+			map[string]Provider{"gemini": {Kind: "gemini", APIKey: "k", BaseURL: "http://h"}}},
+		{"not so one on Vertex", "models: {providers: {gemini: {vertex: {project: p, location: l}}}}", map[string]string{"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "http://h"},
+			map[string]Provider{"gemini": {Kind: "gemini", Project: "p", Location: "l"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env := map[string]string{"HOME": "/h"}
+			for k, v := range c.env {
+				env[k] = v
+			}
+			s := load(t, c.text, environment(env))
+			if diff := cmp.Diff(c.want, s.Models.Providers); diff != "" {
+				t.Error(diff)
+			}
+			if provider, _ := s.Models.Resolve("ReasoningFast"); (provider == "") != (len(c.want) == 0) {
+				t.Errorf("provider is %q", provider)
+			}
+		})
+	}
+}
+
+func TestAzure50ModelNames(t *testing.T) {
+	s := load(t, `
+models:
+  providers:
+    gemini: {api_key: k}
+    second: {kind: gemini, api_key: k}
+  default: gemini
+  tiers: {"fast reasoning": second/quick, LONGCONTEXT: second/long}
+  models: {judge: second/vendor/model-1, gemini-2.5-pro: second/pinned}
+`, atHome)
+	for given, want := range map[string]string{
+		"ReasoningFast": "second quick", "reasoningfast": "second quick", "REASONINGFAST": "second quick", "Reasoning Fast": "second quick",
+		"Fast Reasoning": "second quick", "fast reasoning": "second quick", "": "second quick",
+		"Reasoning": "gemini gemini-2.5-pro", "generalPURPOSE": "gemini gemini-2.5-flash", "Fast": "gemini gemini-2.5-flash-lite", "LongContext": "second long",
+		"judge": "second vendor/model-1", "gemini-2.5-pro": "second pinned",
+		"Judge": "gemini Judge", "gpt-5-mini": "gemini gpt-5-mini", "publishers/x/models/y": "gemini publishers/x/models/y", "reasoning-fast": "gemini reasoning-fast",
+	} {
+		provider, deployment := s.Models.Resolve(given)
+		if got := provider + " " + deployment; got != want {
+			t.Errorf("%q is %q, want %q", given, got, want)
+		}
+	}
+	if provider, deployment := (Models{}).Resolve("Fast"); provider != "" || deployment != "Fast" {
+		t.Errorf("without providers: %q %q", provider, deployment)
+	}
+}
