@@ -55,19 +55,19 @@ const (
 // expanded again. The context is shortened where it must be; one that cannot
 // be made to fit is a budget_exhausted.
 func renderPrompt(prompt string, contextJSON []byte, fence string) (text string, shortened bool, err error) {
-	marks := strings.Count(prompt, argumentsMark)
-	room := (maxPromptBytes - len(prompt)) / max(marks, 1)
+	marks := max(strings.Count(prompt, argumentsMark), 1)
+	room := (maxPromptBytes - len(prompt)) / marks
 	shown := contextJSON
-	if len(shown) > min(room, maxContextBytes) {
-		shown, shortened = shorten(contextJSON, min(room, maxContextBytes)), true
+	if limit := min(room, maxContextBytes); len(shown) > limit {
+		shown, shortened = shorten(contextJSON, limit), true
 	}
 	if len(shown) > room {
 		return "", shortened, &gate.Failure{Code: gate.BudgetExhausted,
 			Message: fmt.Sprintf("the hook's prompt of %d bytes, with the event's context in %d places, is more than %d bytes",
-				len(prompt), max(marks, 1), maxPromptBytes)}
+				len(prompt), marks, maxPromptBytes)}
 	}
 	data := fenced(fence, string(bytes.ToValidUTF8(shown, []byte("\uFFFD"))))
-	if marks == 0 {
+	if !strings.Contains(prompt, argumentsMark) {
 		return prompt + "\n\nThe event:\n" + data, shortened, nil
 	}
 	return strings.ReplaceAll(prompt, argumentsMark, "\n"+data+"\n"), shortened, nil

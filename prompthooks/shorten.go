@@ -3,13 +3,20 @@ package prompthooks
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 )
 
-// fieldBytes is how much of one field of the context is shown when the whole is
-// too large: some 25,000 tokens.
-const fieldBytes = 100 << 10
+const (
+	// fieldBytes is how much of one field of the context is shown when the
+	// whole is too large: some 25,000 tokens.
+	fieldBytes = 100 << 10
+	// leastBytes of a field are always shown.
+	leastBytes = 128
+	// maxMembers is up to how many members an object is shortened one by one.
+	maxMembers = 256
+)
 
 // shorten makes a context JSON fit into limit bytes, if it can: each field that
 // is too long keeps its head and its tail, with a note between them that says
@@ -17,80 +24,98 @@ const fieldBytes = 100 << 10
 // their order. If even short fields do not fit, the result is longer than
 // limit.
 func shorten(contextJSON []byte, limit int) []byte {
-	fields, err := readFields(contextJSON)
-	if err != nil {
-		return quoted(headAndTail(string(contextJSON), limit/2))
-	}
+	whole := parse(contextJSON, 0)
 	for size := fieldBytes; ; size /= 2 {
-		out := writeFields(fields, size)
-		if len(out) <= limit || size < 256 {
+		out := whole.shortMembers(size)
+		if out == nil { // not an object
+			out = quoted(headAndTail(string(contextJSON), size))
+		}
+		if len(out) <= limit || size <= leastBytes {
 			return out
 		}
 	}
 }
 
-// field is one member of a JSON object.
-type field struct {
-	name  string
-	value json.RawMessage
+// value is one JSON value, read once so that it can be shortened to several
+// sizes.
+type value struct {
+	raw     json.RawMessage
+	text    string // of a string
+	members []member
 }
 
-func readFields(object []byte) ([]field, error) {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("not a JSON object (%v)", err)
+type member struct {
+	name  string
+	value value
+}
+
+// parse reads strings, and objects down to the second level: tool_input keeps
+// its shape, what is below does not matter to a judge.
+func parse(raw json.RawMessage, depth int) value {
+	v := value{raw: raw}
+	switch {
+	case len(raw) <= leastBytes:
+	case raw[0] == '"':
+		_ = json.Unmarshal(raw, &v.text) // a bad string is shown as the text that it is
+	case raw[0] == '{' && depth < 2:
+		v.members, _ = readMembers(raw, depth) // what cannot be read is shown as text
 	}
-	var fields []field
+	return v
+}
+
+func readMembers(object []byte, depth int) ([]member, error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	var members []member
 	for dec.More() {
+		if len(members) == maxMembers {
+			return nil, errors.New("too many members")
+		}
 		name, err := dec.Token()
 		if err != nil {
 			return nil, err
 		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
 			return nil, err
 		}
-		fields = append(fields, field{name.(string), value}) // a token before a value is its name
+		members = append(members, member{name.(string), parse(raw, depth+1)}) // a token before a value is its name
 	}
-	return fields, nil
+	return members, nil
 }
 
-func writeFields(fields []field, size int) []byte {
+// short is the value as JSON of about size bytes. A string stays a string and
+// an object an object; an array, and an object that is still too long, become
+// a string with the head and tail of their JSON.
+func (v value) short(size int) []byte {
+	switch {
+	case len(v.raw) <= size:
+		return v.raw
+	case v.text != "":
+		return quoted(headAndTail(v.text, size))
+	}
+	if out := v.shortMembers(max(size/4, leastBytes)); out != nil && len(out) <= size {
+		return out
+	}
+	return quoted(headAndTail(string(v.raw), size))
+}
+
+// shortMembers is the object with every member shortened; nil if it is none.
+func (v value) shortMembers(size int) []byte {
+	if len(v.members) == 0 {
+		return nil
+	}
 	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, f := range fields {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(quoted(f.name))
+	for i, m := range v.members {
+		b.WriteByte("{,"[min(i, 1)])
+		b.Write(quoted(m.name))
 		b.WriteByte(':')
-		b.Write(shortenValue(f.value, size))
+		b.Write(m.value.short(size))
 	}
 	b.WriteByte('}')
 	return b.Bytes()
-}
-
-// shortenValue keeps a string a string and an object an object; an object of
-// too many members, and an array, become a string with the head and tail of
-// their JSON.
-func shortenValue(value json.RawMessage, size int) []byte {
-	if len(value) <= size {
-		return value
-	}
-	switch value[0] {
-	case '"':
-		var s string
-		if json.Unmarshal(value, &s) == nil {
-			return quoted(headAndTail(s, size))
-		}
-	case '{':
-		if fields, err := readFields(value); err == nil {
-			if out := writeFields(fields, size/4); len(out) <= size {
-				return out
-			}
-		}
-	}
-	return quoted(headAndTail(string(value), size))
 }
 
 // headAndTail is three parts of a text's beginning and one of its end, size

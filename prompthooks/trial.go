@@ -156,17 +156,19 @@ func (t *trial) read(ctx context.Context, m Message) error {
 		if err != nil {
 			return err
 		}
-		t.steps = append(t.steps, gate.Step{Tool: cut(c.Name, 100), Input: cut(string(c.Args), maxLineBytes), Text: cut(text, 512)})
+		if i < maxCalls {
+			t.steps = append(t.steps, gate.Step{Tool: cut(c.Name, 100), Input: cut(string(c.Args), maxLineBytes), Text: cut(text, 512)})
+		}
 		if !failed {
 			text = fenced(t.fence, text)
 		}
 		results[i] = Result{ID: c.ID, Name: c.Name, Text: text, Failed: failed}
 	}
+	t.say(Message{Role: User, Results: results})
 	if why := t.due(); why != "" {
 		t.req.Force = submitVerdict
 		results[len(results)-1].Text += "\n" + why + " Call submit_verdict now, with what you know."
 	}
-	t.say(Message{Role: User, Results: results})
 	return nil
 }
 
