@@ -64,7 +64,7 @@ func (s *Server) fill(buf *bytes.Buffer, body io.Reader, limit int64) (taken int
 		case err == io.EOF:
 			return taken, nil
 		case err != nil:
-			return taken, gate.Errorf(gate.CodeInvalidJSON, "request body broke off: %w", err)
+			return taken, brokenBody(err)
 		}
 		share := int64(buf.Len()) // which the next step may double
 		taken += share

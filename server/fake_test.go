@@ -385,10 +385,10 @@ func readAny(contentType string, body []byte) (*gate.Spec, []gate.Finding, error
 // world is a server with everything behind it.
 type world struct {
 	*Server
-	store  *memory
-	shelf  *shelf
-	log    *bytes.Buffer
-	judge  func(ctx context.Context, in gate.Input) gate.Verdict // swapped by tests before they ask
+	store *memory
+	shelf *shelf
+	log   *bytes.Buffer
+	judge func(ctx context.Context, in gate.Input) gate.Verdict // swapped by tests before they ask
 }
 
 func newWorld(t testing.TB, change ...func(*Options)) *world {
@@ -486,4 +486,16 @@ func (w *world) agent(t testing.TB, name string, event gate.EventName, hooks ...
 	doc, _ := json.Marshal(map[string]any{"name": name, "type": "ExtendedAgent",
 		"properties": map[string]any{"hooks": map[gate.EventName][]string{event: hooks}}})
 	w.must(t, 202, "PUT", "/api/v2/extendedAgent/agents/"+name, string(doc))
+}
+
+func newRequest(method, target, body string) *http.Request {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Header.Set("Content-Type", typeJSON)
+	return r
+}
+
+func serve(s *Server, r *http.Request) int {
+	rec := httptest.NewRecorder()
+	s.Handler().ServeHTTP(rec, r)
+	return rec.Code
 }

@@ -88,6 +88,9 @@ const maxSegment = 512
 // the escaped path where net/url kept one, the decoded path otherwise.
 func segment(c echo.Context, name string) (string, error) {
 	v := c.Param(name)
+	if strings.Contains(v, "/") { // Echo lets the last parameter take all that follows
+		return "", echo.ErrNotFound
+	}
 	if c.Request().URL.RawPath != "" {
 		var err error
 		if v, err = url.PathUnescape(v); err != nil {

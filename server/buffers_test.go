@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"stopgate/gate"
+)
+
+// TestBuffersAreNotShared holds who owns a body: under -race, and by what each
+// record has as its payload.
+func TestBuffersAreNotShared(t *testing.T) {
+	w := newWorld(t)
+	w.judge = func(_ context.Context, in gate.Input) gate.Verdict {
+		return gate.Verdict{Outcome: gate.Allow, Reason: string(in.Event.Payload)}
+	}
+	w.agent(t, "marker", gate.Stop, "ends")
+	var callers sync.WaitGroup
+	for i := range 16 {
+		callers.Go(func() {
+			for j := range 20 {
+				final := fmt.Sprintf("%d-%d-%s", i, j, strings.Repeat("x", (i*j*997)%(90<<10)))
+				body := strings.Replace(stop, "done", final, 1)
+				got := fields(t, w.do("POST", "/v1/evaluate", body))
+				if hook := got["hooks"].([]any)[0].(map[string]any); !strings.HasPrefix(body, strings.TrimSuffix(hook["reason"].(string), "…")) {
+					t.Errorf("hook of %d-%d saw another request's body", i, j)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	seen := map[string]bool{}
+	for _, rec := range w.store.records {
+		seen[string(rec.Payload)] = true
+	}
+	if len(seen) != 16*20 {
+		t.Errorf("%d different payloads, want %d", len(seen), 16*20)
+	}
+}
+
+func TestFill(t *testing.T) {
+	for _, n := range []int{0, 1, smallBody - 1, smallBody, smallBody + 1, 3*smallBody + 7, 1 << 20} {
+		for limit, fits := range map[int64]bool{int64(n): true, int64(n) + 1: true, int64(n) - 1: false} {
+			if limit < 0 {
+				continue
+			}
+			text := strings.Repeat("ab", n)[:n]
+			for name, r := range map[string]io.Reader{"whole": strings.NewReader(text), "in halves": iotest.HalfReader(strings.NewReader(text)), "end with data": iotest.DataErrReader(strings.NewReader(text))} {
+				s := newWorld(t).Server
+				buf := s.buffer()
+				taken, err := s.fill(buf, r, limit)
+				if (err == nil) != fits || fits && buf.String() != text {
+					t.Errorf("%d bytes %s, limit %d: error %v, %d bytes read", n, name, limit, err, buf.Len())
+				}
+				if s.held.Load() != taken || n < smallBody && taken != 0 {
+					t.Errorf("%d bytes %s, limit %d: taken %d, held %d", n, name, limit, taken, s.held.Load())
+				}
+			}
+		}
+	}
+}
+
+func TestLargeBufferIsNotKept(t *testing.T) {
+	s := newWorld(t).Server
+	b := s.buffer()
+	b.Grow(keptBuffer + 1)
+	s.recycle(b)
+	if got, _ := s.buffers.Get().(interface{ Cap() int }); got != nil && got.Cap() > keptBuffer {
+		t.Errorf("a buffer of %d bytes is kept", got.Cap())
+	}
+}

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"stopgate/gate"
+)
+
+func TestIdempotencyKey(t *testing.T) {
+	w := newWorld(t)
+	w.judge = needsMarker
+	w.agent(t, "marker", gate.Stop, "ends")
+	const key = "Idempotency-Key: ~turn-1!"
+
+	first := w.must(t, 200, "POST", "/v1/evaluate", stop, key)
+	again := w.must(t, 200, "POST", "/v1/evaluate", stop, key)
+	if first.Body.String() != again.Body.String() {
+		t.Errorf("answers differ:\n%s\n%s", first.Body, again.Body)
+	}
+	if strings.Contains(again.Body.String(), "secret evidence") {
+		t.Error("a replayed answer has the evidence")
+	}
+	if a, b := first.Header().Get("Idempotency-Replayed"), again.Header().Get("Idempotency-Replayed"); a != "" || b != "true" {
+		t.Errorf("Idempotency-Replayed: first %q, again %q", a, b)
+	}
+	if n := w.store.counts[gate.LedgerKey{Agent: "marker", Session: "s1"}].StopRejections; n != 1 {
+		t.Errorf("counted %d times", n)
+	}
+	if code, _ := errorOf(t, w.must(t, 422, "POST", "/v1/evaluate", stop+" ", key)); code != "idempotency_mismatch" {
+		t.Errorf("another body: code %s", code)
+	}
+	w.must(t, 200, "POST", "/v1/evaluate", stop, "Idempotency-Key: "+strings.Repeat("k", 255))
+
+	w.store.records = nil // as retention, or the session's erasure, does
+	if code, _ := errorOf(t, w.must(t, 409, "POST", "/v1/evaluate", stop, key)); code != "conflict" {
+		t.Errorf("erased: code %s", code)
+	}
+}
+
+func TestIdempotencyKeyIsGivenBackWithoutAnEvaluation(t *testing.T) {
+	w := newWorld(t)
+	const key = "Idempotency-Key: k"
+	ghost := `{"hook_event_name":"Stop","agent_name":"ghost"}`
+	w.must(t, 404, "POST", "/v1/evaluate", ghost, key)
+	w.agent(t, "ghost", gate.Stop)
+	w.must(t, 200, "POST", "/v1/evaluate", ghost, key)
+	if w.store.released != 1 {
+		t.Errorf("released %d times, want once", w.store.released)
+	}
+	w.must(t, 400, "POST", "/v1/evaluate", `{"hook`, "Idempotency-Key: unused")
+	if w.store.keys[gate.IdempotencyKey{Key: "unused"}] != nil {
+		t.Error("a body that cannot be read holds its key")
+	}
+}
+
+func TestIdempotencyLeaseIsRenewedWhileHooksRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.judge = func(ctx context.Context, _ gate.Input) gate.Verdict {
+			time.Sleep(35 * time.Second)
+			return gate.Verdict{Outcome: gate.Allow}
+		}
+		w.agent(t, "marker", gate.Stop, "ends")
+		var caller sync.WaitGroup
+		caller.Go(func() { w.do("POST", "/v1/evaluate", stop, "Idempotency-Key: k") })
+		time.Sleep(time.Second)
+		if code, _ := errorOf(t, w.do("POST", "/v1/evaluate", stop, "Idempotency-Key: k")); code != "conflict" {
+			t.Errorf("while the first runs: code %s", code)
+		}
+		caller.Wait()
+		if w.store.renewals != 3 {
+			t.Errorf("renewed %d times in 35 s, want every 10 s", w.store.renewals)
+		}
+		time.Sleep(time.Minute)
+		if w.store.renewals != 3 {
+			t.Error("renewed after the answer")
+		}
+	})
+}
+
+func TestCallerThatGoesAwayIsCountedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.judge = func(ctx context.Context, in gate.Input) gate.Verdict {
+		if ctx.Err() != nil {
+			t.Error("the hook was ended with its caller")
+		}
+		return needsMarker(ctx, in)
+	}
+	w.agent(t, "marker", gate.Stop, "ends")
+	r := newRequest("POST", "/v1/evaluate", stop)
+	r.Header.Set("Idempotency-Key", "k")
+	gone, cancel := context.WithCancel(r.Context())
+	cancel()
+	serve(w.Server, r.WithContext(gone))
+	again := fields(t, w.must(t, 200, "POST", "/v1/evaluate", stop, "Idempotency-Key: k"))
+	if again["stop_rejection_count"] != 1.0 || again["hooks"].([]any)[0].(map[string]any)["outcome"] != "block" {
+		t.Errorf("got %v", again)
+	}
+}
+
+func TestIdempotencyStoreDownIsStillAnswered(t *testing.T) {
+	w := newWorld(t)
+	w.store.down = errors.New("locked")
+	got := fields(t, w.must(t, 200, "POST", "/v1/evaluate", `{"hook_event_name":"Stop"}`, "Idempotency-Key: k"))
+	if got["decision"] != "allow" || got["degraded"] != true {
+		t.Errorf("got %v", got)
+	}
+}
