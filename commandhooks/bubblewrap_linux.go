@@ -1,0 +1,330 @@
+package commandhooks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stopgate/gate"
+)
+
+// bubblewrap starts every hook in a sandbox of its own (DESIGN §8).
+type bubblewrap struct {
+	opt     Options
+	tools   tools
+	file    string   // bwrap
+	system  []string // the arguments that are the same for every hook
+	filter  []byte   // the seccomp program
+	user    *syscall.Credential
+	passwd  []byte
+	group   []byte
+	hosts   []byte
+	environ []string
+}
+
+// Inside, a hook is this user; it is the gate's own user outside.
+const insideID = 1000
+
+// outsideID is who a hook is outside when the gate itself is root, for whom
+// the kernel counts no processes. It belongs to nobody: systemd leaves
+// 60578–61183 unused, and it lies in the ids that containers map.
+const outsideID = 60917
+
+// newBubblewrap works out everything that does not depend on the hook.
+func newBubblewrap(opt Options, t tools, file string) (*bubblewrap, error) {
+	filter, err := seccompProgram(opt.Network)
+	if err != nil {
+		return nil, err
+	}
+	b := &bubblewrap{opt: opt, tools: t, file: file, filter: filter, user: sandboxUser(),
+		passwd: fmt.Appendf(nil, "hook:x:%d:%d::/tmp:/bin/bash\n", insideID, insideID),
+		group:  fmt.Appendf(nil, "hook:x:%d:\n", insideID),
+		hosts:  []byte("127.0.0.1 localhost\n::1 localhost\n")}
+	path := t.path
+	if t.ownJQ {
+		path += ":" + scriptDir
+	}
+	b.environ = environment(opt, path, "/tmp")
+	b.system = b.systemArgs()
+	return b, nil
+}
+
+func sandboxUser() *syscall.Credential {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return &syscall.Credential{Uid: outsideID, Gid: outsideID}
+}
+
+// shmSize bounds /dev/shm.
+const shmSize = 16 << 20
+
+func (b *bubblewrap) systemArgs() []string {
+	args := []string{"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
+		"--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL",
+		"--uid", strconv.Itoa(insideID), "--gid", strconv.Itoa(insideID), "--ro-bind", "/usr", "/usr"}
+	if !b.opt.Network {
+		args = append(args, "--unshare-net")
+	}
+	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if target, err := os.Readlink(dir); err == nil {
+			args = append(args, "--symlink", target, dir)
+		} else if _, err := os.Stat(dir); err == nil {
+			args = append(args, "--ro-bind", dir, dir)
+		}
+	}
+	// Of /etc only what programs need to start. Accounts, hosts and hook
+	// configuration of the machine are nobody's business in here.
+	etc := []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "mime.types"}
+	if b.opt.Network {
+		etc = append(etc, "resolv.conf", "hosts", "nsswitch.conf", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls", "pki/ca-trust")
+	}
+	for _, name := range etc {
+		path := "/etc/" + name
+		if _, err := os.Stat(path); err == nil {
+			args = append(args, "--ro-bind", path, path)
+		}
+	}
+	for _, i := range []interpreter{b.tools.bash, b.tools.python} {
+		for _, prefix := range i.prefixes {
+			args = append(args, "--ro-bind", prefix, prefix)
+		}
+	}
+	args = append(args, "--proc", "/proc", "--dev", "/dev",
+		"--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
+		"--size", strconv.FormatInt(b.opt.Limits.TempSize, 10), "--perms", "1777", "--tmpfs", "/tmp")
+	if b.tools.ownJQ {
+		args = append(args, "--ro-bind", b.tools.jq, scriptDir+"/jq")
+	}
+	return args
+}
+
+// sandbox is one hook's bwrap being put together: its arguments and the
+// descriptors that they name. Every other descriptor of the gate is closed on
+// exec.
+type sandbox struct {
+	args  []string
+	files []*os.File
+	err   error // the first thing that went wrong
+}
+
+// pass hands a file to bwrap and answers its number there.
+func (s *sandbox) pass(f *os.File) string {
+	s.files = append(s.files, f)
+	return strconv.Itoa(len(s.files) - 1)
+}
+
+// content hands bytes over as a file to be read.
+func (s *sandbox) content(b []byte) string {
+	fd, err := unix.MemfdCreate("stopgate", unix.MFD_CLOEXEC)
+	if err != nil {
+		s.fail(err)
+		return "-1"
+	}
+	f := os.NewFile(uintptr(fd), "memfd")
+	if _, err := f.Write(b); err != nil {
+		s.fail(err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		s.fail(err)
+	}
+	return s.pass(f)
+}
+
+func (s *sandbox) add(args ...string) { s.args = append(s.args, args...) }
+
+func (s *sandbox) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// close closes what is ours alone; the first three are the streams'. A second
+// time does nothing.
+func (s *sandbox) close() {
+	for _, f := range s.files[3:] {
+		f.Close()
+	}
+}
+
+// start puts the sandbox together, holds it until its limits are set, and lets
+// it go.
+func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
+	user := b.user
+	s := &sandbox{args: append([]string{b.file}, b.system...), files: append([]*os.File{}, stdio[:]...)}
+	defer s.close()
+	dir := "/tmp"
+	if ws, ok := b.opt.Workspace.find(j.cwd); ok {
+		var failure *gate.Failure
+		if user, failure = b.mountWorkspace(s, ws); failure != nil {
+			return nil, failure
+		}
+		dir = ws.path
+	}
+	for _, path := range j.transcripts {
+		if failure := b.mountTranscript(s, path, user); failure != nil {
+			return nil, failure
+		}
+	}
+	script := filepath.Join(scriptDir, j.fileName)
+	if j.script != "" {
+		s.add("--perms", "0555", "--file", s.content([]byte(j.script)), script)
+	}
+	s.add("--file", s.content(b.passwd), "/etc/passwd", "--file", s.content(b.group), "/etc/group")
+	if !b.opt.Network {
+		s.add("--file", s.content(b.hosts), "/etc/hosts")
+	}
+	s.add("--remount-ro", "/", "--chdir", dir, "--seccomp", s.content(b.filter))
+
+	status, statusChild, err := os.Pipe()
+	if err != nil {
+		return nil, failed(gate.Internal, "pipes for the sandbox: %v", err)
+	}
+	goChild, goOn, err := os.Pipe()
+	if err != nil {
+		status.Close()
+		statusChild.Close()
+		return nil, failed(gate.Internal, "pipes for the sandbox: %v", err)
+	}
+	defer goOn.Close()
+	s.add("--json-status-fd", s.pass(statusChild), "--block-fd", s.pass(goChild), "--")
+	s.add(j.argv(script)...)
+	p, failure := b.launch(ctx, s, user, stdio, status, goOn)
+	if failure != nil {
+		status.Close()
+	}
+	return p, failure
+}
+
+// launch starts bwrap. While it sets up the mounts, the limits are put on its
+// child, which waits for a byte on goOn before it becomes the hook.
+func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, status, goOn *os.File) (*process, *gate.Failure) {
+	if s.err != nil {
+		return nil, failed(gate.Internal, "files for the sandbox: %v", s.err)
+	}
+	if user != nil {
+		for _, f := range stdio { // else it could not open /dev/stderr
+			f.Chown(int(user.Uid), int(user.Gid))
+		}
+	}
+	bwrap, err := os.StartProcess(b.file, s.args, &os.ProcAttr{Dir: "/", Env: b.environ, Files: s.files,
+		Sys: &syscall.SysProcAttr{Credential: user}})
+	s.close()
+	if err != nil {
+		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not be started: %v", err)
+	}
+	box := &boxed{bwrap: bwrap, status: status}
+	if err := box.release(ctx, b.opt.Limits, user, goOn); err != nil {
+		box.kill()
+		bwrap.Kill()
+		bwrap.Wait()
+		box.clear()
+		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
+	}
+	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear}, nil
+}
+
+// boxed is a running sandbox.
+type boxed struct {
+	bwrap  *os.Process
+	status *os.File // what bwrap tells of it
+	init   int      // process 1 of the sandbox, as we know it; 0: not known
+	pidfd  int
+}
+
+// release puts the limits on the sandbox's first process and lets it go on.
+func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential, goOn *os.File) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		x.status.SetReadDeadline(deadline)
+	}
+	stop := context.AfterFunc(ctx, func() { x.status.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	line, err := x.firstLine()
+	if err != nil {
+		return err
+	}
+	var first struct {
+		Child int `json:"child-pid"`
+	}
+	if err := json.Unmarshal(line, &first); err != nil || first.Child <= 0 {
+		return fmt.Errorf("its status %q names no process", line)
+	}
+	// It waits for us, so that the number is still its own.
+	if x.pidfd, err = unix.PidfdOpen(first.Child, 0); err != nil {
+		return fmt.Errorf("process of the sandbox: %w", err)
+	}
+	x.init = first.Child
+	if err := as(user, func() error { return l.put(x.init) }); err != nil {
+		return err
+	}
+	sacrifice(x.init)
+	_, err = goOn.Write([]byte{1})
+	return err
+}
+
+// firstLine is what bwrap tells before the hook runs; it writes it in pieces,
+// and the next line comes only when the hook has ended.
+func (x *boxed) firstLine() ([]byte, error) {
+	var line []byte
+	buf := make([]byte, 512)
+	for len(line) < 4096 && !bytes.HasSuffix(line, []byte("\n")) {
+		n, err := x.status.Read(buf)
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, buf[:n]...)
+	}
+	return line, nil
+}
+
+// kill ends process 1 of the sandbox, and the kernel everything in it. bwrap
+// then sees it and ends too.
+func (x *boxed) kill() {
+	if x.init != 0 {
+		unix.PidfdSendSignal(x.pidfd, unix.SIGKILL, nil, 0)
+	}
+}
+
+// read takes the hook's exit code from what bwrap told: without one, the hook
+// never ran.
+func (x *boxed) read(state *os.ProcessState, e *ending) *gate.Failure {
+	told := &capture{pipe: x.status}
+	told.drain()
+	var last struct {
+		Code *int `json:"exit-code"`
+	}
+	if err := json.Unmarshal(told.kept, &last); err != nil || last.Code == nil {
+		if missing, ok := strings.CutPrefix(clean(e.stderr.kept), "bwrap: execvp "); ok {
+			return failed(gate.InterpreterMissing, "the interpreter could not be started: %s", head(strings.TrimSpace(missing), 200))
+		}
+		return failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)%s", state, e.lastWords())
+	}
+	e.code = *last.Code
+	if n := e.code - 128; n > 0 && n < 32 {
+		e.signal, e.unsure = signalName(syscall.Signal(n)), true
+	}
+	return nil
+}
+
+func (x *boxed) clear() {
+	x.status.Close()
+	if x.init == 0 {
+		return
+	}
+	// bwrap may end before process 1, which is then an orphan: ours, if the
+	// gate is itself process 1 of a container.
+	for errors.Is(unix.Waitid(unix.P_PIDFD, x.pidfd, nil, unix.WEXITED, nil), unix.EINTR) {
+	}
+	unix.Close(x.pidfd)
+}

@@ -1,0 +1,246 @@
+// Package commandhooks asks command hooks: scripts and shell lines that the
+// gate's owner wrote and that count as untrusted code.
+//
+// A [Runner] starts each hook once per event, the context JSON on its standard
+// input, and reads its answer by the exit-code law of spec/azure.md 40–44: exit
+// 0 answers on standard output, exit 2 blocks with standard error as the
+// reason, everything else is no verdict with a failure code.
+//
+// Where the processes run is the [Mode]. The usual one is bubblewrap: own
+// user, process, network, ipc, host name and mount namespaces, a read-only
+// system, a private bounded /tmp, no network, a clean environment, resource
+// limits and a seccomp filter. [New] tries it for real; where it does not work,
+// no hook is run and each ends as sandbox_unavailable. A weaker mode is never
+// chosen by the package itself.
+package commandhooks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// Mode says what stands round a hook's processes.
+type Mode string
+
+const (
+	// Auto is bubblewrap, and no hook at all where that does not work.
+	Auto Mode = "auto"
+	// Bubblewrap is Auto by its own name.
+	Bubblewrap Mode = "bubblewrap"
+	// Process is no sandbox: a process group, a clean environment, a private
+	// temporary directory and resource limits, with the gate's own rights.
+	Process Mode = "process"
+	// Container is Process, for gates whose own container is the sandbox.
+	Container Mode = "container"
+	// Off runs no hook.
+	Off Mode = "off"
+)
+
+// Modes lists every [Mode].
+var Modes = []Mode{Auto, Bubblewrap, Process, Container, Off}
+
+// Access says how the event's working directory is mounted in the sandbox.
+type Access string
+
+const (
+	NoWorkspace Access = "none"
+	ReadOnly    Access = "read-only"
+	ReadWrite   Access = "read-write"
+)
+
+// Workspace lets hooks see the directory that the agent works in.
+type Workspace struct {
+	Access Access // empty is NoWorkspace
+	// Roots are the directories under which, symbolic links resolved, an
+	// event's cwd must lie to be mounted.
+	Roots []string
+	// Hidden are paths that are empty in the sandbox even if they lie in a
+	// mounted workspace, as the gate's data directory.
+	Hidden []string
+}
+
+// Limits bound what one hook may use. Zero is the default.
+type Limits struct {
+	// Memory of each process in bytes, counted as its own writable memory
+	// (RLIMIT_DATA): Go, Java and node reserve far more address space than
+	// they use, so RLIMIT_AS would stop them. The kernel's OOM killer is told
+	// to take sandboxed processes first. Default 1 GiB.
+	Memory int64
+	// Processes and threads of one hook; bubblewrap only, since outside a user
+	// namespace the kernel counts all that the user runs. Default 256.
+	Processes int
+	// FileSize is the size of any one file written, in bytes; at least 1 MiB.
+	// Default 256 MiB.
+	FileSize int64
+	// OpenFiles of each process. Default 1024.
+	OpenFiles int
+	// CPU seconds of each process. Default 300.
+	CPU int
+	// TempSize bounds the private /tmp in bytes; bubblewrap only. Default 64 MiB.
+	TempSize int64
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Memory = cmp.Or(l.Memory, 1<<30)
+	l.Processes = cmp.Or(l.Processes, 256)
+	l.FileSize = cmp.Or(l.FileSize, 256<<20)
+	l.OpenFiles = cmp.Or(l.OpenFiles, 1024)
+	l.CPU = cmp.Or(l.CPU, 300)
+	l.TempSize = cmp.Or(l.TempSize, 64<<20)
+	return l
+}
+
+// The least that an interpreter starts with; less would fail every hook in
+// ways that are hard to read.
+func (l Limits) validate() error {
+	var errs []error
+	for _, bound := range []struct {
+		name         string
+		value, least int64
+	}{
+		{"memory", l.Memory, 16 << 20}, {"processes", int64(l.Processes), 4}, {"file size", l.FileSize, 1 << 20},
+		{"open files", int64(l.OpenFiles), 16}, {"cpu", int64(l.CPU), 1}, {"temp size", l.TempSize, 64 << 10},
+	} {
+		if bound.value < bound.least {
+			errs = append(errs, fmt.Errorf("sandbox limit %s is %d: at least %d", bound.name, bound.value, bound.least))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Options say how hooks are run. The zero value is mode auto with the default
+// limits.
+type Options struct {
+	Mode      Mode // empty is Auto
+	Network   bool // leave the host's network to hooks
+	Workspace Workspace
+	Limits    Limits
+	// Parallel is how many hooks run at once, over all events; further ones
+	// wait, within their timeouts. 0 is 8.
+	Parallel int
+	// Env is added to the clean environment that hooks get; the gate's own
+	// environment never reaches them.
+	Env map[string]string
+	// Path is a search path for interpreters, tried after the system's own
+	// directories. Empty: those alone.
+	Path string
+	// Self is a program that acts as jq when it is called by that name (package
+	// jq), for hosts without one. Empty: none.
+	Self string
+}
+
+// systemPath holds the directories that a sandbox has too.
+const systemPath = "/usr/local/bin:/usr/bin:/bin"
+
+// Status says how hooks are run, for /readyz and doctor.
+type Status struct {
+	Mode    Mode   `json:"mode"`             // the mode in force; never Auto
+	Working bool   `json:"working"`          // hooks can be run
+	Reason  string `json:"reason,omitempty"` // why not, and what helps
+	Bash    string `json:"bash"`             // the interpreter's file; empty: none found
+	Python  string `json:"python"`
+	JQ      string `json:"jq"` // empty: scripts find no jq
+}
+
+// Runner is the [gate.Evaluator] of command hooks. Make one with [New]; it
+// holds nothing that needs closing.
+type Runner struct {
+	opt    Options
+	tools  tools
+	start  launcher // nil when no hook can be run
+	status Status
+	slots  chan struct{}
+}
+
+// New finds the interpreters and tries the sandbox by running a script in it.
+// A sandbox that does not work is no error: it is in the Status, and every hook
+// ends as sandbox_unavailable. An error means that the options make no sense.
+//
+// New marks the process's open descriptors as closed on exec, lest hooks
+// inherit what the gate itself inherited.
+func New(ctx context.Context, opt Options) (*Runner, error) {
+	opt.Mode = cmp.Or(opt.Mode, Auto)
+	opt.Workspace.Access = cmp.Or(opt.Workspace.Access, NoWorkspace)
+	opt.Limits = opt.Limits.withDefaults()
+	opt.Parallel = cmp.Or(opt.Parallel, 8)
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	closeOnExec()
+	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), status: Status{Mode: opt.Mode}}
+	switch opt.Mode {
+	case Off:
+		r.status.Reason = "command hooks are switched off (sandbox mode off)"
+		return r, nil
+	case Process, Container:
+		r.tools = findTools(ctx, opt, func(string) bool { return true })
+		r.start, r.status.Working = direct{opt: opt, tools: r.tools}.start, true
+	default:
+		r.status.Mode = Bubblewrap
+		r.enterBubblewrap(ctx)
+	}
+	r.status.Bash, r.status.Python, r.status.JQ = r.tools.bash.file, r.tools.python.file, r.tools.jq
+	return r, nil
+}
+
+func (o Options) validate() error {
+	errs := []error{o.Limits.validate()}
+	if !slices.Contains(Modes, o.Mode) {
+		errs = append(errs, fmt.Errorf("sandbox mode %q is unknown: want one of %v", o.Mode, Modes))
+	}
+	if !slices.Contains([]Access{NoWorkspace, ReadOnly, ReadWrite}, o.Workspace.Access) {
+		errs = append(errs, fmt.Errorf("sandbox workspace %q is unknown: want none, read-only or read-write", o.Workspace.Access))
+	}
+	if o.Parallel < 1 {
+		errs = append(errs, fmt.Errorf("sandbox parallel is %d: at least 1", o.Parallel))
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Env)) {
+		if key == "" || strings.ContainsAny(key, "=\x00") || strings.Contains(o.Env[key], "\x00") {
+			errs = append(errs, fmt.Errorf("sandbox environment variable %q has no legal name or value", key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Status is how hooks are run.
+func (r *Runner) Status() Status { return r.status }
+
+// Evaluate runs the hook and reads its answer. The end of ctx is the hook's
+// timeout; the verdict comes within a second of it, and no process of the
+// hook's group or sandbox is left.
+func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
+	if r.start == nil {
+		return noVerdict(gate.SandboxUnavailable, "%s", r.status.Reason)
+	}
+	j, failure := r.plan(in)
+	if failure != nil {
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
+	}
+	select {
+	case r.slots <- struct{}{}:
+	case <-ctx.Done():
+		return noVerdict(gate.Overloaded, "no slot came free in time: %d command hooks were running", cap(r.slots))
+	}
+	defer func() { <-r.slots }()
+	e, failure := run(ctx, r.start, j)
+	if failure != nil {
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
+	}
+	return judge(in.Event.Name, e)
+}
+
+// noVerdict is the verdict of a hook that could not be asked.
+func noVerdict(code gate.FailureCode, format string, args ...any) gate.Verdict {
+	return gate.Verdict{Outcome: gate.NoVerdict, Failure: failed(code, format, args...)}
+}
+
+func failed(code gate.FailureCode, format string, args ...any) *gate.Failure {
+	return &gate.Failure{Code: code, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,95 @@
+package commandhooks
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"stopgate/gate"
+)
+
+// ending is how a hook's main process ended and what it said.
+type ending struct {
+	timedOut bool          // killed because its time was up
+	after    time.Duration // how long it ran
+	signal   string        // name of the signal that ended it; empty: it exited
+	code     int           // exit code, when it exited by itself
+	// unsure: the sandbox reports a death by signal as the exit code 128 + n,
+	// as a shell does, so that signal may be a code of the script's own.
+	unsure         bool
+	stdout, stderr text
+}
+
+// text is what was kept of one stream.
+type text struct {
+	kept []byte
+	cut  bool // there was more
+}
+
+// judge is the exit-code law (spec/azure.md 41). It is a function of values.
+func judge(event gate.EventName, e ending) gate.Verdict {
+	v := e.verdict(event)
+	v.Evidence = e.evidence()
+	return v
+}
+
+func (e ending) verdict(event gate.EventName) gate.Verdict {
+	switch {
+	case e.timedOut:
+		return noVerdict(gate.Timeout, "the hook did not end in time and was killed after %s", e.after.Round(time.Millisecond))
+	case e.signal != "" && e.unsure:
+		return noVerdict(gate.Signalled, "the hook was ended by %s, or exited with %d itself%s", e.signal, e.code, e.lastWords())
+	case e.signal != "":
+		return noVerdict(gate.Signalled, "the hook was ended by %s%s", e.signal, e.lastWords())
+	case e.code == 2:
+		// Always a block: what stands on standard output cannot soften it.
+		return gate.Verdict{Outcome: gate.Block, Reason: strings.TrimSpace(clean(e.stderr.kept))}
+	case e.code != 0:
+		return noVerdict(gate.NonzeroExit, "the hook exited with %d%s", e.code, e.lastWords())
+	case e.stdout.cut:
+		return noVerdict(gate.OutputTooLarge, "the hook wrote more than %d bytes to standard output", keepBytes)
+	}
+	answer := bytes.TrimSpace(e.stdout.kept)
+	if len(answer) == 0 {
+		return gate.Verdict{Outcome: gate.Allow}
+	}
+	v, err := gate.ReadAnswer(event, answer)
+	if err != nil {
+		return noVerdict(gate.BadOutput, "standard output is no answer: %v: %q", err, head(clean(answer), 80))
+	}
+	return v
+}
+
+// evidence keeps what the hook said, whatever it came to: standard error of a
+// hook that exits 0 is here and nowhere else (spec/azure.md 44).
+func (e ending) evidence() *gate.Evidence {
+	ev := &gate.Evidence{Signal: e.signal, Stdout: gate.CutEvidence(clean(e.stdout.kept)), Stderr: gate.CutEvidence(clean(e.stderr.kept))}
+	if !e.timedOut && (e.signal == "" || e.unsure) {
+		ev.ExitCode = &e.code
+	}
+	return ev
+}
+
+// lastWords is the last line of standard error, which is where interpreters
+// say what went wrong.
+func (e ending) lastWords() string {
+	said := strings.TrimSpace(clean(e.stderr.kept))
+	line := strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:])
+	if line == "" {
+		return ""
+	}
+	return ": " + head(line, 200)
+}
+
+// clean makes text of hostile bytes: records and answers are UTF-8.
+func clean(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+
+// head is the first n characters of s.
+func head(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return fmt.Sprintf("%.*s…", n, s)
+}

@@ -1,0 +1,113 @@
+package commandhooks
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"stopgate/gate"
+)
+
+// mountTranscript makes a conversation readable at the path that the context
+// names (spec/azure.md 27).
+//
+// A gate that is root runs its hooks as somebody who may not be able to read
+// the file where it is: then a copy is taken, up to copyBytes.
+func (b *bubblewrap) mountTranscript(s *sandbox, path string, user *syscall.Credential) *gate.Failure {
+	path = filepath.Clean(path)
+	if slices.ContainsFunc([]string{"/proc", "/dev", "/sys", scriptDir}, func(r string) bool { return within(path, r) }) {
+		return failed(gate.TranscriptUnreadable, "transcript %q lies where no file can be mounted", path)
+	}
+	// Opened here to be sure that it is a file and no link to one: the agent may
+	// own the directory.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return failed(gate.TranscriptUnreadable, "transcript could not be opened: %v", err)
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return failed(gate.TranscriptUnreadable, "transcript %q is not a regular file", path)
+	}
+	if user == nil || permits(path, user, 0o4) {
+		f.Close()
+		s.add("--ro-bind", path, path)
+		return nil
+	}
+	limit := min(copyBytes, b.opt.Limits.FileSize)
+	if info.Size() > limit {
+		f.Close()
+		return failed(gate.TranscriptUnreadable, "transcript of %d bytes is not readable for the sandbox's user and too large to copy (%d bytes): run the gate as the transcript's owner instead of root",
+			info.Size(), limit)
+	}
+	s.add("--perms", "0444", "--ro-bind-data", s.pass(f), path)
+	return nil
+}
+
+// copyBytes is how much of a transcript is copied into a sandbox's memory.
+const copyBytes = 64 << 20
+
+// mountWorkspace mounts the agent's working directory at its own path, and
+// answers whom the hook runs as: its owner, where the hook may write.
+func (b *bubblewrap) mountWorkspace(s *sandbox, ws mounted) (*syscall.Credential, *gate.Failure) {
+	user, how, needs := b.user, "--ro-bind", fs.FileMode(0o5)
+	if b.opt.Workspace.Access == ReadWrite {
+		how, needs = "--bind", 0o7
+		if user != nil {
+			if info, err := os.Stat(ws.source); err == nil {
+				if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 {
+					user = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
+				}
+			}
+		}
+	}
+	if user != nil && !permits(ws.source, user, needs) {
+		return nil, failed(gate.SandboxUnavailable, "workspace %q is not accessible (%s) for the sandbox's user: run the gate as its owner instead of root",
+			ws.path, b.opt.Workspace.Access)
+	}
+	s.add(how, ws.source, ws.path)
+	for _, hidden := range b.opt.Workspace.hiddenIn(ws) {
+		if info, err := os.Stat(hidden); err == nil && info.IsDir() {
+			s.add("--size", "4096", "--perms", "0555", "--tmpfs", hidden)
+		} else {
+			s.add("--ro-bind", "/dev/null", hidden)
+		}
+	}
+	return user, nil
+}
+
+// permits reports whether the user may reach the path and has these rights on
+// it (bits of one rwx triple), by the file modes alone.
+func permits(path string, user *syscall.Credential, rights fs.FileMode) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	allowed := func(path string, rights fs.FileMode) bool {
+		info, err := os.Stat(path)
+		if err != nil {
+			return false
+		}
+		owner, ok := info.Sys().(*syscall.Stat_t)
+		mode := info.Mode().Perm()
+		switch {
+		case !ok:
+			return false
+		case owner.Uid == user.Uid:
+			mode >>= 6
+		case owner.Gid == user.Gid:
+			mode >>= 3
+		}
+		return mode&rights == rights
+	}
+	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
+		if !allowed(dir, 0o1) {
+			return false
+		}
+		if dir == "/" {
+			return allowed(real, rights)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package commandhooks
+
+import (
+	"path/filepath"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// job is one run of one hook, worked out before anything is started.
+type job struct {
+	interpreter interpreter
+	inline      string // a shell line for bash -c …
+	script      string // … or a whole script
+	fileName    string // what the script's file is called
+	stdin       []byte
+	transcripts []string // files to be readable at their own paths
+	cwd         string   // the agent's working directory
+}
+
+// plan picks the interpreter (spec/azure.md 20) and gathers what the hook is
+// to see.
+func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
+	j := job{stdin: in.Context, cwd: in.Event.Cwd, inline: in.Hook.Command, script: in.Hook.Script}
+	name := "bash"
+	if j.script != "" {
+		var ok bool
+		if name, ok = shebang(j.script); !ok {
+			return job{}, failed(gate.InterpreterMissing, "the script's first line is %q: only #!/bin/bash and #!/usr/bin/env python3 are run",
+				head(firstLine(j.script), 80))
+		}
+	} else if j.inline == "" {
+		return job{}, failed(gate.Internal, "the hook has neither a command nor a script")
+	}
+	j.interpreter, j.fileName = r.tools.bash, "script.sh"
+	if name == "python3" {
+		j.interpreter, j.fileName = r.tools.python, "script.py"
+	}
+	if j.interpreter.file == "" {
+		return job{}, failed(gate.InterpreterMissing, "%s was not found when the gate started: install it, and start the gate anew", name)
+	}
+	if in.Transcript != nil {
+		for _, path := range []string{in.Transcript.Path(), in.Transcript.RawPath()} {
+			if filepath.IsAbs(path) && (len(j.transcripts) == 0 || j.transcripts[0] != path) {
+				j.transcripts = append(j.transcripts, path)
+			}
+		}
+	}
+	return j, nil
+}
+
+// shebang is the interpreter that a script asks for; without a shebang it is
+// bash. ok is false for one that is not run (spec/azure.md 20).
+func shebang(script string) (name string, ok bool) {
+	line := firstLine(script)
+	if !strings.HasPrefix(line, "#!") {
+		return "bash", true
+	}
+	switch strings.TrimSpace(line[2:]) {
+	case "/bin/bash":
+		return "bash", true
+	case "/usr/bin/env python3":
+		return "python3", true
+	}
+	return "", false
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return strings.TrimRight(line, "\r")
+}
+
+// argv is the command line that runs the job; file is where its script lies.
+func (j job) argv(file string) []string {
+	if j.script != "" {
+		return []string{j.interpreter.file, file}
+	}
+	return []string{j.interpreter.file, "-c", j.inline}
+}

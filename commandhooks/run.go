@@ -1,0 +1,238 @@
+package commandhooks
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"stopgate/gate"
+)
+
+// keepBytes is how much of each stream is kept; the rest is read and thrown
+// away, so that a flood neither blocks the script nor fills the memory.
+const keepBytes = 1 << 20
+
+// A launcher starts a job with its three standard streams. A failure means
+// that no line of the hook was run.
+type launcher func(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure)
+
+// process is a hook's main process after it was started.
+type process struct {
+	main *os.Process
+	// kill ends every process of the hook that can be reached; it may be
+	// called more than once, and before main was waited for.
+	kill func()
+	// read says how main ended, from what its launcher knows of it. A failure
+	// means that the launcher's own work went wrong.
+	read func(state *os.ProcessState, e *ending) *gate.Failure
+	// clear gives back what the launcher holds.
+	clear func()
+}
+
+// killGrace is how long a killed process may take to be gone. It is dead at
+// once unless it hangs in the kernel; with it the answer comes well within a
+// second of the timeout (spec/azure.md 43).
+const killGrace = 500 * time.Millisecond
+
+// run starts the job, feeds and reads its streams, and waits for the main
+// process or for ctx, whichever ends first. Nothing that it started is left
+// when it returns, except what has escaped from a process group in mode
+// process.
+func run(ctx context.Context, start launcher, j job) (ending, *gate.Failure) {
+	if ctx.Err() != nil {
+		return ending{timedOut: true}, nil
+	}
+	began := time.Now()
+	s, err := openStreams(j.stdin)
+	if err != nil {
+		return ending{}, failed(gate.Internal, "pipes for the hook: %v", err)
+	}
+	defer s.close()
+	p, failure := start(ctx, j, s.child)
+	s.closeChild()
+	if failure != nil {
+		if ctx.Err() != nil {
+			return ending{timedOut: true, after: time.Since(began)}, nil
+		}
+		_, said := s.finish() // what the launcher's own program had to say
+		failure.Message += ending{stderr: said}.lastWords()
+		return ending{}, failure
+	}
+	defer p.clear()
+	s.pump()
+
+	state, timedOut := p.wait(ctx)
+	e := ending{timedOut: timedOut, after: time.Since(began)}
+	e.stdout, e.stderr = s.finish()
+	if timedOut {
+		return e, nil
+	}
+	return e, p.read(state, &e)
+}
+
+// wait returns when main has ended. It has nothing more to wait for than that:
+// who still holds a pipe does not matter (spec/azure.md 43).
+func (p *process) wait(ctx context.Context) (state *os.ProcessState, timedOut bool) {
+	ended := make(chan struct{})
+	go func() {
+		awaitEnd(p.main.Pid)
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		select {
+		case <-ended: // in the same moment: it did end in time
+		default:
+			timedOut = true
+			p.kill()
+			select {
+			case <-ended:
+			case <-time.After(killGrace):
+				p.main.Kill()
+				<-ended
+			}
+		}
+	}
+	// Main has ended and still holds its process id, so that nobody else's
+	// group is killed here.
+	p.kill()
+	state, _ = p.main.Wait()
+	return state, timedOut
+}
+
+// streams are a hook's standard input, output and error as pipes, since that
+// is what scripts test for and open by /dev/stdin.
+type streams struct {
+	child   [3]*os.File
+	input   *os.File // nil: all of it is in the pipe already
+	content []byte
+	outputs [2]*capture
+	pumps   sync.WaitGroup
+}
+
+// pipeBytes fit in a pipe of the smallest usual size without a reader.
+const pipeBytes = 4096
+
+func openStreams(stdin []byte) (*streams, error) {
+	s := &streams{content: stdin}
+	var err error
+	if s.child[0], s.input, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	for i := range s.outputs {
+		s.outputs[i] = &capture{}
+		if s.outputs[i].pipe, s.child[i+1], err = os.Pipe(); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	if len(stdin) <= pipeBytes {
+		s.input.Write(stdin) // cannot block: a pipe takes this much
+		s.input.Close()
+		s.input = nil
+	}
+	return s, nil
+}
+
+func (s *streams) closeChild() {
+	for i, f := range s.child {
+		if f != nil {
+			f.Close()
+			s.child[i] = nil
+		}
+	}
+}
+
+func (s *streams) close() {
+	s.closeChild()
+	if s.input != nil {
+		s.input.Close()
+	}
+	for _, c := range s.outputs {
+		if c != nil && c.pipe != nil {
+			c.pipe.Close()
+		}
+	}
+}
+
+// pump moves bytes until finish. That a script does not read its input is no
+// error (spec/azure.md 40).
+func (s *streams) pump() {
+	if s.input != nil {
+		s.pumps.Go(func() {
+			s.input.Write(s.content)
+			s.input.Close()
+		})
+	}
+	for _, c := range s.outputs {
+		s.pumps.Go(c.read)
+	}
+}
+
+// finish stops the pumps after main has ended and takes what it had written
+// and nobody had read yet: that lies in the pipe, so no waiting is needed, and
+// later bytes of its children are not waited for.
+func (s *streams) finish() (stdout, stderr text) {
+	now := time.Now()
+	if s.input != nil {
+		s.input.SetWriteDeadline(now)
+	}
+	for _, c := range s.outputs {
+		c.pipe.SetReadDeadline(now)
+	}
+	s.pumps.Wait()
+	for _, c := range s.outputs {
+		if !c.atEnd {
+			c.drain()
+		}
+	}
+	return s.outputs[0].text, s.outputs[1].text
+}
+
+// capture keeps the head of one output stream.
+type capture struct {
+	pipe  *os.File
+	atEnd bool
+	text
+}
+
+func (c *capture) read() {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := c.pipe.Read(buf)
+		c.keep(buf[:n])
+		if err != nil {
+			c.atEnd = !os.IsTimeout(err)
+			return
+		}
+	}
+}
+
+func (c *capture) keep(b []byte) {
+	if room := keepBytes - len(c.kept); len(b) > room {
+		b, c.cut = b[:room], true
+	}
+	c.kept = append(c.kept, b...)
+}
+
+// drain reads what is in the pipe now, without waiting. A pipe holds at most
+// 1 MiB, so a background process that floods cannot keep it here.
+func (c *capture) drain() {
+	conn, err := c.pipe.SyscallConn()
+	if err != nil {
+		return
+	}
+	conn.Control(func(fd uintptr) {
+		buf := make([]byte, 32<<10)
+		for total := 0; total < keepBytes; {
+			n, err := readNow(int(fd), buf)
+			if n <= 0 || err != nil {
+				return
+			}
+			total += n
+			c.keep(buf[:n])
+		}
+	})
+}
