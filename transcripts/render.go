@@ -137,7 +137,9 @@ func appendText(b []byte, text, indent string) []byte {
 		return b
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		b = append(b, indent...)
+		if line != "" {
+			b = append(b, indent...)
+		}
 		start := len(b)
 		b = appendVisible(b, []byte(strings.TrimSuffix(line, "\r")))
 		if looksLikeMark(b[start:]) {

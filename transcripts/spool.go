@@ -194,6 +194,9 @@ func (s *Store) readArray(leash *leash, dec *json.Decoder, out *bufio.Writer) er
 		if err := dec.Decode(&raw); err != nil {
 			return invalidJSON(what, err)
 		}
+		if len(raw) > s.maxMessage {
+			return messageTooLarge(what, s.maxMessage)
+		}
 		m, err := parseMessage(raw)
 		if err != nil {
 			return inArray(n, err)
@@ -209,8 +212,8 @@ func (s *Store) readArray(leash *leash, dec *json.Decoder, out *bufio.Writer) er
 	return nil
 }
 
-// leash bounds how much a json.Decoder reads for one value, since it holds a
-// value in memory.
+// leash bounds how much a json.Decoder holds in memory: while it reads a value,
+// it asks for more only when all it has belongs to that value.
 type leash struct {
 	r     io.Reader
 	most  int64
@@ -223,7 +226,6 @@ type leash struct {
 func (l *leash) allow(off int64, what string) { l.until, l.what = off+l.most, what }
 
 func (l *leash) Read(p []byte) (int, error) {
-	// The decoder reads ahead: what it has may belong to the next value.
 	if l.read > l.until {
 		return 0, messageTooLarge(l.what, int(l.most))
 	}

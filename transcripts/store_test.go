@@ -1,6 +1,8 @@
 package transcripts
 
 import (
+	"io"
+	"strings"
 	"testing"
 
 	"stopgate/gate"
@@ -35,4 +37,29 @@ func attach(t testing.TB, s *Store, ev *gate.Event) gate.Transcript {
 	}
 	t.Cleanup(func() { v.Close() })
 	return v
+}
+
+func readAll(t testing.TB, s *Store, session string) string {
+	t.Helper()
+	r, size, err := s.Read(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(b)) != size.Bytes || countLines(string(b)) != size.Lines {
+		t.Errorf("the size says %+v; the text has %d bytes and %d lines", size, len(b), countLines(string(b)))
+	}
+	return string(b)
+}
+
+func countLines(text string) int64 {
+	n := int64(strings.Count(text, "\n"))
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
 }
