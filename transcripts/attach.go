@@ -1,0 +1,244 @@
+package transcripts
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"stopgate/gate"
+)
+
+// Attach finds the conversation that belongs to an event; nil when there is
+// none. What it returns must be closed.
+//
+// An inline transcript replaces the session's. It is kept for this event alone
+// where there is no session, in a dry run, which changes nothing, and inside a
+// sub-agent, whose conversation is not the session's.
+func (s *Store) Attach(ctx context.Context, ev *gate.Event) (gate.Transcript, error) {
+	inline := bytes.TrimSpace(ev.InlineTranscript)
+	var v *view
+	var err error
+	switch {
+	case len(inline) > 0 && string(inline) != "null":
+		v, err = s.attachInline(ctx, ev, inline)
+	case ev.TranscriptPath != "":
+		v, err = s.attachNamed(ctx, ev.TranscriptPath, ev.TranscriptFormat)
+	case ev.Session != "":
+		v, err = s.attachSession(ctx, keyOf(ev.Session))
+	}
+	if err != nil {
+		return nil, attaching(err)
+	}
+	if v == nil {
+		return nil, nil
+	}
+	return v, nil
+}
+
+// attaching words an error for the gate: what the caller did wrong, or what
+// went wrong here.
+func attaching(err error) error {
+	if e, ok := errors.AsType[*gate.Error](err); ok && e.Code != gate.CodeInternal {
+		if e.Code == gate.CodeInvalidJSON || e.Code == gate.CodeBodyTooLarge {
+			return &gate.Error{Code: gate.CodeValidation, Message: e.Message, Details: e.Details, Err: e}
+		}
+		return e
+	}
+	return &gate.Failure{Code: gate.TranscriptUnreadable, Message: err.Error()}
+}
+
+func (s *Store) attachInline(ctx context.Context, ev *gate.Event, inline []byte) (*view, error) {
+	sp, err := s.spool(ctx, "application/json", bytes.NewReader(inline))
+	if err != nil {
+		return nil, err
+	}
+	if ev.Session == "" || ev.Dry || !ev.MainAgent() {
+		return s.temporary(sp, ""), nil
+	}
+	defer sp.discard()
+	k := keyOf(ev.Session)
+	unlock, err := s.writer(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if _, err := s.commitReplace(k, sp); err != nil {
+		return nil, storing(err)
+	}
+	return s.viewSession(k)
+}
+
+// temporary is the view of a spool that ends with it.
+func (s *Store) temporary(sp *spool, raw string) *view {
+	return s.newView(&view{path: sp.file.Name(), raw: raw, file: sp.file, size: sp.index.bytes,
+		known: sp.index.index(), temporary: true})
+}
+
+// attachSession opens the session's own transcript; nil if it has none.
+func (s *Store) attachSession(ctx context.Context, k key) (*view, error) {
+	v, err := s.viewSession(k)
+	if err != nil || v == nil || !v.grown() {
+		return v, err
+	}
+	// Either a writer is at it, or one was killed and its bytes would be read
+	// by scripts as if they counted. After our turn as a writer it is clean.
+	v.Close()
+	unlock, err := s.writer(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if v, err = s.viewSession(k); err != nil || v == nil {
+		return v, err
+	}
+	if err := os.Truncate(v.path, v.size); err != nil {
+		v.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// viewSession opens what is committed. The view's path is a link of its own, so
+// that a Replace meanwhile changes nothing for those who read by path.
+func (s *Store) viewSession(k key) (*view, error) {
+	dir := s.sessionDir(k)
+	for {
+		f, m, err := openCommitted(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the session's transcript could not be read: %w", err)
+		}
+		known := m.readIndex(dir)
+		path := s.tempName()
+		err = os.Link(filepath.Join(dir, m.View), path)
+		if err != nil {
+			f.Close()
+			if errors.Is(err, fs.ErrNotExist) {
+				if _, err := os.Stat(s.tmp); err == nil {
+					continue // replaced or erased just now
+				}
+			}
+			return nil, fmt.Errorf("the session's transcript could not be read: %w", err)
+		}
+		raw := ""
+		if m.Plain {
+			raw = path
+		}
+		return s.newView(&view{path: path, raw: raw, file: f, size: m.Bytes, known: known, temporary: true}), nil
+	}
+}
+
+// Formats of a named transcript.
+const (
+	formatSniff  = ""       // {role, content} lines if it looks like them, else text
+	formatText   = "text"   // as it is
+	formatNDJSON = "ndjson" // {role, content} lines
+)
+
+func (s *Store) attachNamed(ctx context.Context, path, format string) (*view, error) {
+	f, err := s.openNamed(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, unreadable(path, err)
+	}
+	if format == formatSniff {
+		format = s.sniff(io.NewSectionReader(f, 0, st.Size()))
+	}
+	switch format {
+	case formatText:
+		return s.newView(&view{path: path, raw: path, file: f, size: st.Size()}), nil
+	case formatNDJSON:
+		defer f.Close()
+		sp, err := s.spoolView(false, func(out *bufio.Writer) error {
+			return s.renderHostFile(ctx, io.NewSectionReader(f, 0, st.Size()), out)
+		})
+		if err != nil {
+			return nil, unreadable(path, err)
+		}
+		return s.temporary(sp, path), nil
+	}
+	f.Close()
+	return nil, &gate.Failure{Code: gate.TranscriptUnreadable, Message: fmt.Sprintf("there is no reader for transcripts of the format %q", short(format))}
+}
+
+func unreadable(path string, err error) error {
+	if e, ok := errors.AsType[*gate.Error](err); ok && e.Code == gate.CodeValidation {
+		return e
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return fmt.Errorf("the transcript %q could not be read: %w", short(path), err)
+}
+
+// sniff tells messages from text by the first lines: hosts leave broken and
+// empty lines anywhere, so one message among them is enough.
+func (s *Store) sniff(r io.Reader) string {
+	const lines = 20
+	in := lineReader{r: bufio.NewReaderSize(r, block), most: s.maxMessage}
+	for range lines {
+		line, err := in.next()
+		if errors.Is(err, errLongLine) {
+			continue
+		}
+		if err != nil {
+			break
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
+			continue
+		}
+		if _, err := parseMessage(line); err == nil {
+			return formatNDJSON
+		}
+	}
+	return formatText
+}
+
+// renderHostFile renders a file that an agent host writes. Hosts are killed in
+// the middle of a line and write entries of their own, so what is no message is
+// left out and counted in the view's last line.
+func (s *Store) renderHostFile(ctx context.Context, r io.Reader, out *bufio.Writer) error {
+	in := lineReader{r: bufio.NewReaderSize(r, block), most: s.maxMessage}
+	var buf []byte
+	var skipped int64
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, err := in.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			if skipped > 0 {
+				_, err := out.WriteString(skippedLine(skipped))
+				return err
+			}
+			return nil
+		case errors.Is(err, errLongLine):
+			skipped++
+			continue
+		case err != nil:
+			return err
+		}
+		m, err := parseMessage(line)
+		if err != nil {
+			skipped++
+			continue
+		}
+		buf = m.render(buf[:0])
+		if _, err := out.Write(buf); err != nil {
+			return err
+		}
+	}
+}

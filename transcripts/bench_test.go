@@ -1,0 +1,107 @@
+package transcripts
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"stopgate/gate"
+)
+
+// conversation writes size bytes of lines as agents' logs have them.
+func conversation(w io.Writer, size int) {
+	words := []string{"connection", "pool", "deploy", "timeout", "the", "of", "request", "user", "answer", "file",
+		"running", "test", "package", "response", "token", "error", "retry", "because", "function", "returns"}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var line []byte
+	for n := 0; size > 0; n++ {
+		line = fmt.Appendf(line[:0], "2026-03-%02d %02d:%02d INFO [%d]", n%28+1, n%24, n%60, n)
+		for range rnd.IntN(20) {
+			line = append(append(line, ' '), words[rnd.IntN(len(words))]...)
+		}
+		switch n % 20000 {
+		case 77:
+			line = append(line, " ERROR 503 upstream"...)
+		case 78:
+			line = append(line, ` {"type":"tool_use","name":"Bash"}`...)
+		case 79:
+			line = append(line, " connection to the pool: ERROR"...)
+		}
+		line = append(line, '\n')
+		size -= len(line)
+		_, _ = w.Write(line)
+	}
+}
+
+// benchBytes is STOPGATE_BENCH_MIB megabytes, 256 by default.
+func benchBytes() int {
+	mib, err := strconv.Atoi(os.Getenv("STOPGATE_BENCH_MIB"))
+	if err != nil {
+		mib = 256
+	}
+	return mib << 20
+}
+
+// BenchmarkGrep searches one text with GrepSearch and, where it is installed,
+// with ripgrep on one thread, by turns; "x-rg" is how many times ripgrep's time
+// it takes.
+func BenchmarkGrep(b *testing.B) {
+	s := openStore(b, Options{})
+	path := filepath.Join(b.TempDir(), "text")
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	conversation(f, benchBytes())
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := s.Replace(b.Context(), "bench", "text/plain", f); err != nil {
+		b.Fatal(err)
+	}
+	f.Close()
+	view := attach(b, s, &gate.Event{Session: "bench"})
+	rg, _ := exec.LookPath("rg")
+
+	for _, bench := range []struct{ name, pattern string }{
+		{"literal", "ERROR 503 upstream"},
+		{"no match", "ThisIsNowhere"},
+		{"alternation", "(?i)upstream|tool_use|zebra"},
+		{"a.*b", "connection.*pool.*ERROR"},
+		{"literal and class", `ERROR\s+\d{3}`},
+		{"no literal", `[A-Z]{5} \d{3}`},
+		{"every line", "."},
+		{"every line by class", `\d+:\d\d`},
+		{"empty match", "x*"},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.SetBytes(int64(benchBytes()))
+			var ours, theirs time.Duration
+			for b.Loop() {
+				began := time.Now()
+				if _, err := view.GrepSearch(b.Context(), gate.Grep{Pattern: bench.pattern}); err != nil {
+					b.Fatal(err)
+				}
+				ours += time.Since(began)
+				if rg == "" {
+					continue
+				}
+				b.StopTimer()
+				began = time.Now()
+				cmd := exec.Command(rg, "--no-config", "-j1", "-n", "-e", bench.pattern, view.Path())
+				_ = cmd.Run() // to /dev/null, its fastest; exit status 1: no match
+				theirs += time.Since(began)
+				b.StartTimer()
+			}
+			if rg != "" {
+				b.ReportMetric(ours.Seconds()/theirs.Seconds(), "x-rg")
+			}
+		})
+	}
+}

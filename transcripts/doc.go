@@ -1,0 +1,39 @@
+// Package transcripts keeps conversations on disk and lets a judge read them.
+//
+// A conversation comes by upload ([Store.Replace], [Store.Append]), inside an
+// event, or as the name of a file on this machine. What hooks get is its view:
+// plain text, one line per line, which ReadFile and GrepSearch number. A
+// text/plain conversation is its own view; messages are rendered.
+//
+// # The rendered view
+//
+// Every message begins with a marker line and goes on with its content, line by
+// line as it is:
+//
+//	=== user ===
+//	Deploy it, please.
+//	=== assistant calls Bash (call_1) ===
+//	{"command":"make deploy"}
+//	=== tool Bash (call_1) ===
+//	deployed
+//	=== assistant ===
+//	Done.
+//
+// Content cannot forge a marker: a content line that would look like one, white
+// space and backslashes at its start put aside, gets a backslash in front.
+// Other lines that begin with "===" (go test's "=== RUN") stay as they are.
+// Control characters become visible signs (␛, ␍), so that a line stays a line.
+//
+// # On disk
+//
+//	sessions/<sha256 of the session id>/meta.json      the commit record: which view, how much of it counts
+//	sessions/<…>/<generation>.txt                      the view
+//	sessions/<…>/<generation>.txt.idx                  where lines begin, one mark per 64 KiB
+//	locks/<first byte>                                 flock: one writer per session, over all processes
+//	tmp/<process>/                                     uploads on their way, and the views that readers hold
+//
+// An upload is spooled before it touches the session, so a client that stalls
+// or goes away holds no lock and leaves no trace. Bytes beyond what meta.json
+// counts were never acknowledged: no reader sees them, and the next writer cuts
+// them off. Directories have mode 0700, files 0600.
+package transcripts

@@ -1,0 +1,232 @@
+package transcripts
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/wasilibs/go-re2"
+)
+
+// needle is a text that is looked for by its rarest byte, which is what makes
+// a scan as fast as memory.
+type needle struct {
+	text []byte // lower-case if fold
+	fold bool   // ASCII letters match in both cases
+	rare int    // index of the rarest byte
+}
+
+func newNeedle(text []byte, fold bool) needle {
+	n := needle{text: text, fold: fold}
+	for i, c := range text {
+		if commonness(c) < commonness(text[n.rare]) {
+			n.rare = i
+		}
+	}
+	return n
+}
+
+// common lists bytes from the most frequent down, as they are in conversations,
+// code and logs. All others are rarer.
+const common = " etaonirslcdumpfhgyb\".,_w/:-0v1\tk=2()'{}x3T5S4EA6C89I7R>D<NO[]PqLMF*jBUGz;H&W|#$`\\V+@XK!?%Y~JQ^Z"
+
+func commonness(c byte) int {
+	if i := bytes.IndexByte([]byte(common), c); i >= 0 {
+		return len(common) - i
+	}
+	return 0
+}
+
+// index is where the needle first is in text; -1 if it is not.
+func (n *needle) index(text []byte) int {
+	if n.fold {
+		return n.indexFold(text)
+	}
+	// Where the rarest byte is not rare after all, the library's search by two
+	// bytes at once is faster.
+	const patience = 64
+	c, tail := n.text[n.rare], len(n.text)-n.rare
+	misses := 0
+	for at := n.rare; at+tail <= len(text); at++ {
+		i := bytes.IndexByte(text[at:], c)
+		if i < 0 {
+			return -1
+		}
+		at += i
+		if at+tail > len(text) {
+			return -1
+		}
+		if bytes.Equal(text[at-n.rare:at+tail], n.text) {
+			return at - n.rare
+		}
+		if misses++; misses > patience+at/256 {
+			from := at - n.rare + 1
+			if i = bytes.Index(text[from:], n.text); i >= 0 {
+				i += from
+			}
+			return i
+		}
+	}
+	return -1
+}
+
+// indexFold looks for both cases of the rarest byte, each as far ahead as it
+// has to.
+func (n *needle) indexFold(text []byte) int {
+	lower := n.text[n.rare]
+	upper := lower
+	if 'a' <= lower && lower <= 'z' {
+		upper -= 'a' - 'A'
+	}
+	tail := len(n.text) - n.rare
+	next := func(c byte, at int) int {
+		if i := bytes.IndexByte(text[min(at, len(text)):], c); i >= 0 {
+			return at + i
+		}
+		return len(text)
+	}
+	low, up := next(lower, n.rare), len(text)
+	if upper != lower {
+		up = next(upper, n.rare)
+	}
+	for {
+		at := min(low, up)
+		if at+tail > len(text) {
+			return -1
+		}
+		if equalFold(text[at-n.rare:at+tail], n.text) {
+			return at - n.rare
+		}
+		if at == low {
+			low = next(lower, at+1)
+		} else {
+			up = next(upper, at+1)
+		}
+	}
+}
+
+// equalFold compares with a lower-case ASCII text of the same length.
+func equalFold(text, lower []byte) bool {
+	for i, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// candidates goes through one text of whole lines and finds places in lines
+// that may match. It never passes over a line that does.
+type candidates struct {
+	pattern *pattern
+	text    []byte
+	next    []int // per needle: where it is next; len(text) if it is not
+	ask     int   // so many lines are worth asking before the filter is
+}
+
+// begin starts on a new text.
+func (c *candidates) begin(text []byte) {
+	c.text = text
+	c.next = c.next[:0]
+	for range c.pattern.needles {
+		c.next = append(c.next, -1)
+	}
+}
+
+// askNext is how many lines are asked one by one after a match, since matches
+// come in crowds and the filter costs most where they are dense.
+const askNext = 16
+
+// matched tells that a line did match.
+func (c *candidates) matched() { c.ask = askNext }
+
+// from is a place in the first line, at or after the line that begins at at,
+// that may match; -1 if there is none.
+func (c *candidates) from(at int) int {
+	switch {
+	case at >= len(c.text):
+		return -1
+	case len(c.pattern.needles) > 0:
+		return c.needle(at)
+	case c.pattern.all || c.pattern.filter == nil:
+		return at
+	case c.ask > 0:
+		c.ask--
+		return at
+	}
+	return c.filtered(at)
+}
+
+func (c *candidates) needle(at int) int {
+	first := len(c.text)
+	for i := range c.next {
+		if c.next[i] < at {
+			c.next[i] = len(c.text)
+			if found := c.pattern.needles[i].index(c.text[at:]); found >= 0 {
+				c.next[i] = at + found
+			}
+		}
+		first = min(first, c.next[i])
+	}
+	if first == len(c.text) {
+		return -1
+	}
+	return first
+}
+
+// filtered asks RE2, which has to copy what it reads, about a few lines at a
+// time. Lines with bytes that are not UTF-8 are not its to judge: what it
+// cannot read it does not match.
+func (c *candidates) filtered(at int) int {
+	const few = 64 << 10
+	for at < len(c.text) {
+		part := c.text[at:min(at+few, len(c.text))]
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			part = part[:i+1]
+		} else if i := bytes.IndexByte(c.text[at:], '\n'); i >= 0 {
+			part = c.text[at : at+i+1] // one long line
+		} else {
+			part = c.text[at:]
+		}
+		if valid := validPrefix(part); valid < len(part) {
+			part = part[:bytes.LastIndexByte(part[:valid], '\n')+1]
+			if len(part) == 0 {
+				return at
+			}
+		}
+		if i := start(c.pattern.filter, part); i >= 0 && i < len(part) {
+			return at + i
+		}
+		at += len(part)
+	}
+	return -1
+}
+
+func start(re *re2.Regexp, text []byte) int {
+	if loc := re.FindIndex(text); loc != nil {
+		return loc[0]
+	}
+	return -1
+}
+
+// validPrefix is how many bytes of text are valid UTF-8.
+func validPrefix(text []byte) int {
+	if utf8.Valid(text) {
+		return len(text)
+	}
+	at := 0
+	for at < len(text) {
+		if text[at] < utf8.RuneSelf {
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return at
+}

@@ -1,0 +1,145 @@
+package transcripts
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"stopgate/gate"
+)
+
+// Replace makes r's content the session's transcript. contentType is
+// text/plain, application/x-ndjson or application/json (an array of messages,
+// or a string).
+//
+// Errors are *[gate.Error]: CodeUnsupportedMediaType, CodeInvalidJSON,
+// CodeValidation, CodeBodyTooLarge, and CodeInternal where the disk failed.
+// After an error the old transcript is untouched.
+func (s *Store) Replace(ctx context.Context, session, contentType string, r io.Reader) (Size, error) {
+	return s.store(ctx, session, contentType, r, s.commitReplace)
+}
+
+// Append adds r's content to the session's transcript, which it begins if there
+// is none. Text is added byte by byte; messages begin on a new line. Errors are
+// those of [Store.Replace]; after one the transcript is as before.
+func (s *Store) Append(ctx context.Context, session, contentType string, r io.Reader) (Size, error) {
+	return s.store(ctx, session, contentType, r, s.commitAppend)
+}
+
+func (s *Store) store(ctx context.Context, session, contentType string, r io.Reader,
+	commit func(key, *spool) (meta, error)) (Size, error) {
+	if session == "" {
+		return Size{}, gate.Errorf(gate.CodeValidation, "the session is empty")
+	}
+	sp, err := s.spool(ctx, contentType, r)
+	if err != nil {
+		return Size{}, err
+	}
+	defer sp.discard()
+	k := keyOf(session)
+	unlock, err := s.writer(ctx, k)
+	if err != nil {
+		return Size{}, err
+	}
+	defer unlock()
+	m, err := commit(k, sp)
+	if err != nil {
+		return Size{}, storing(err)
+	}
+	return m.size(), nil
+}
+
+// Read is the session's view from its start, and its size. CodeNotFound if
+// there is none.
+func (s *Store) Read(ctx context.Context, session string) (io.ReadCloser, Size, error) {
+	dir := s.sessionDir(keyOf(session))
+	f, m, err := openCommitted(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, Size{}, gate.Errorf(gate.CodeNotFound, "session %q has no transcript", short(session))
+	case err != nil:
+		return nil, Size{}, gate.Errorf(gate.CodeInternal, "the transcript could not be read: %w", err)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(f, 0, m.Bytes), f}, m.size(), ctx.Err()
+}
+
+// Stat is the size of the session's transcript, and whether there is one.
+func (s *Store) Stat(_ context.Context, session string) (Size, bool, error) {
+	m, err := readMeta(s.sessionDir(keyOf(session)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Size{}, false, nil
+	case err != nil:
+		return Size{}, false, gate.Errorf(gate.CodeInternal, "the transcript could not be read: %w", err)
+	}
+	return m.size(), true, nil
+}
+
+// Erase removes the session's transcript; it is no error if there is none.
+func (s *Store) Erase(ctx context.Context, session string) error {
+	k := keyOf(session)
+	unlock, err := s.writer(ctx, k)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	dir := s.sessionDir(k)
+	// The commit record first: what is left after a crash is then no transcript.
+	if err := os.Remove(filepath.Join(dir, metaName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return gate.Errorf(gate.CodeInternal, "the transcript could not be erased: %w", err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return gate.Errorf(gate.CodeInternal, "the transcript could not be erased: %w", err)
+	}
+	return nil
+}
+
+// writer waits until the caller is the only writer of the session, here and in
+// other processes. The slot comes first, so that however many wait, each
+// session's turn blocks one thread in flock at most.
+func (s *Store) writer(ctx context.Context, k key) (unlock func(), err error) {
+	slot := s.writers[k[0]]
+	select {
+	case slot <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	f, err := flock(filepath.Join(s.dir, "locks", hex.EncodeToString(k[:1])))
+	if err != nil {
+		<-slot
+		return nil, storing(err)
+	}
+	return func() {
+		f.Close()
+		<-slot
+	}, nil
+}
+
+// storing words a failure of the disk. An error that says what is wrong with
+// the input stays itself.
+func storing(err error) error {
+	if e, ok := errors.AsType[*gate.Error](err); ok {
+		return e
+	}
+	if cause, ok := errors.AsType[*fs.PathError](err); ok {
+		return &gate.Error{Code: gate.CodeInternal, Message: "the transcript could not be stored: " + cause.Err.Error(), Err: err}
+	}
+	return gate.Errorf(gate.CodeInternal, "the transcript could not be stored: %w", err)
+}
+
+// short cuts foreign text for a message.
+func short(text string) string {
+	const most = 100
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes)", text[:most], len(text))
+}
