@@ -84,7 +84,7 @@ func (d *demo) play() error {
 		tooEarly = "Done. The web service is restarted and healthy."
 		checked  = "Done. The web service is restarted, and its health check answers HTTP/1.1 200 OK."
 	)
-	d.say("stopgate demo on %s (%s)\n", d.api.base, d.judge)
+	d.say("stopgate demo on %s (%s)", d.api.base, d.judge)
 	d.next("The owner uploads an agent with two hooks (PUT /api/v2/extendedAgent/agents/deployer)")
 	d.post(http.MethodPut, "/api/v2/extendedAgent/agents/deployer", "application/yaml", demoSpec)
 	d.say("   Stop: evidence, a prompt hook that reads the conversation · PostToolUse: audit, a script in a sandbox")

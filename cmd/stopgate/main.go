@@ -41,7 +41,7 @@ func main() {
 	// code 2 that Go would use.
 	debug.SetTraceback("crash")
 	if filepath.Base(os.Args[0]) == "jq" { // the sandbox has us under this name where the host has no jq
-		os.Exit(jq.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(jq.JQ(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
