@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"stopgate": main})
+}
+
+// The scripts run the real program; each is a page to read.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			examples, err := filepath.Abs(filepath.Join("..", "..", "..", "shared", "spec", "examples"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("AZURE", examples)
+			ours, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", ours)
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("PORT", freePort(t))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"await": await,
+			"exits": exits,
+		},
+	})
+}
+
+// freePort is a port that nobody listens on now.
+func freePort(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// await URL waits until a server answers there.
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	for range 200 {
+		if resp, err := http.Get(args[0]); err == nil {
+			resp.Body.Close()
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("nothing answers at %s", args[0])
+}
+
+// exits CODE COMMAND … runs a command that must end with just that code, which
+// `!` cannot tell from any other.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = e.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit %d, want %d", got, want)
+	}
+}
