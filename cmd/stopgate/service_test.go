@@ -46,7 +46,7 @@ func newService(t *testing.T) *service {
 	}))
 	t.Cleanup(model.Close)
 	p := process{ctx: t.Context(), getenv: func(name string) string {
-		return map[string]string{"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": model.URL}[name]
+		return map[string]string{"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": model.URL, "HOME": "/nowhere"}[name]
 	}}
 	cfg, err := loadConfig(p, "", overrides{data: t.TempDir()})
 	if err != nil {
