@@ -1,0 +1,106 @@
+package stopgate_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every numbered assertion of a contract has a test that carries its number,
+// and no test carries a number that the contract does not have.
+func TestEveryAssertionHasATest(t *testing.T) {
+	contract, err := os.ReadFile(filepath.Join("..", "shared", "spec", "azure.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var numbers []string
+	for _, m := range regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(string(contract), -1) {
+		numbers = append(numbers, strings.Repeat("0", 2-len(m[1]))+m[1])
+	}
+	if len(numbers) != 50 {
+		t.Fatalf("the contract has %d assertions, want 50", len(numbers))
+	}
+	tested := map[string][]string{}
+	for name := range testNames(t) {
+		for _, m := range regexp.MustCompile(`^TestAzure(\d\d)(?:And(\d\d))?`).FindAllStringSubmatch(name, -1) {
+			for _, n := range m[1:] {
+				if n != "" {
+					tested[n] = append(tested[n], name)
+				}
+			}
+		}
+	}
+	for _, n := range numbers {
+		if len(tested[n]) == 0 {
+			t.Errorf("azure.md %s has no test named TestAzure%s…", n, n)
+		}
+	}
+	for n, names := range tested {
+		if !slices.Contains(numbers, n) {
+			t.Errorf("%v carry the number %s, which azure.md does not have", names, n)
+		}
+	}
+}
+
+// Every reported fault that docs/faults.md says a test holds is named by one.
+func TestEveryHeldFaultIsNamedByATest(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "faults.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := testSources(t)
+	held := 0
+	for _, row := range strings.Split(string(page), "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) < 5 || strings.TrimSpace(cells[3]) != "here" {
+			continue
+		}
+		held++
+		id := strings.TrimSpace(cells[1])
+		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(id) + `\b`).MatchString(sources) {
+			t.Errorf("fault %s applies here and no test names it", id)
+		}
+	}
+	if held < 20 {
+		t.Fatalf("docs/faults.md has %d rows that apply here", held)
+	}
+}
+
+func testNames(t *testing.T) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(testSources(t), -1) {
+		names[m[1]] = true
+	}
+	return names
+}
+
+// testSources is every test file and CLI script of the tree.
+func testSources(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "bin") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".txtar") ||
+			strings.HasPrefix(path, filepath.Join("store", "storetest")) && strings.HasSuffix(path, ".go") {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			all.Write(b)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
