@@ -84,10 +84,11 @@ func policiesOf(specs []*Spec) *Policies {
 
 // match is the hooks that are about the event, in firing order: agent level
 // first, then the agent's own (spec/azure.md 39). SubagentStop moves the event
-// to the agent that its agent_type names.
+// to the agent that its agent_type names; a host's sub-agent without such a
+// spec is not gated (spec/claude-code.md 12).
 func (p *Policies) match(ev *Event) ([]*Hook, error) {
 	set := p.current()
-	if ev.Name == SubagentStop && ev.AgentType != "" {
+	if ev.Name == SubagentStop && (ev.AgentType != "" || ev.Protocol != Native) {
 		if set.agents[ev.AgentType] == nil {
 			return nil, nil
 		}

@@ -176,7 +176,7 @@ func TestAzure35MaxRejections(t *testing.T) {
 		hooks []Hook
 		want  int // rejections before the forced allow
 	}{
-		{"default is 3", []Hook{prompt("p", 0)}, 3},
+		{"fault gx-018, fault G06: default is 3", []Hook{prompt("p", 0)}, 3},
 		{"1", []Hook{prompt("p", 1)}, 1},
 		{"fault loop-04: 25 exactly", []Hook{prompt("p", 25)}, 25},
 		{"maximum of those set", []Hook{prompt("p", 2), prompt("q", 5)}, 5},
@@ -521,6 +521,8 @@ func TestAzure45PostToolUseBlock(t *testing.T) {
 	}
 }
 
+// fault G52, fault G57: in the answer itself, as a user message that comes
+// after the tool's result.
 func TestAzure46LastContextIsInjected(t *testing.T) {
 	g := newGate(newMemory(), answers{"one": allowWith("c1"), "two": allowWith("c2"), "three": allowWith(" ")},
 		agent(Hook{Name: "one", Event: PostToolUse}, Hook{Name: "two", Event: PostToolUse}, Hook{Name: "three", Event: PostToolUse}))
@@ -593,9 +595,17 @@ func TestSubagentStopAsksItsOwnSpec(t *testing.T) {
 	if d := decide(t, g, stop("s")); d.StopRejectionCount != 1 {
 		t.Errorf("main agent's count: %d", d.StopRejectionCount)
 	}
-	ev.AgentType = "unknown" // fault transcript-12
+	ev.AgentType = "unknown"
 	if d := decide(t, g, ev); d.Outcome != Allow || len(d.Hooks) != 0 {
 		t.Errorf("no such spec: %+v", d)
+	}
+	ev.AgentType = ""
+	if d := decide(t, g, ev); d.Outcome != Block {
+		t.Errorf("a native caller that names no type asks the agent itself: %+v", d)
+	}
+	ev.Protocol = "claude-code" // fault transcript-12: a host's internal sub-agent
+	if d := decide(t, g, ev); d.Outcome != Allow || len(d.Hooks) != 0 {
+		t.Errorf("internal sub-agent: %+v", d)
 	}
 }
 

@@ -17,12 +17,25 @@ func (c Counts) StopHookActive() bool { return c.StopRejections > 0 }
 // opened are the counts as the event finds them: what it resets by merely
 // happening is reset (DESIGN §9, "What resets the counts").
 func (c Counts) opened(ev *Event) Counts {
-	switch {
-	case ev.Name == UserPromptSubmit && ev.MainAgent() && ev.ByPerson && !(c.LastReason != "" && ev.Prompt == c.LastReason),
-		ev.Name == Stop && ev.MainAgent() && c.LastPromptID != "" && ev.PromptID != "" && ev.PromptID != c.LastPromptID:
+	if c.userSpoke(ev) {
 		c.StopRejections, c.PromptRejections, c.LastReason = 0, 0, ""
 	}
 	return c
+}
+
+// userSpoke reports whether the event shows that a person has said something
+// new to the main agent. Our own last reason coming back is not that.
+func (c Counts) userSpoke(ev *Event) bool {
+	if !ev.MainAgent() {
+		return false
+	}
+	switch ev.Name {
+	case UserPromptSubmit:
+		return ev.ByPerson && (c.LastReason == "" || ev.Prompt != c.LastReason)
+	case Stop:
+		return c.LastPromptID != "" && ev.PromptID != "" && ev.PromptID != c.LastPromptID
+	}
+	return false
 }
 
 // after are the counts once the event was decided.
