@@ -170,6 +170,8 @@ func TestAzure22MatcherIsRE2(t *testing.T) {
 		{"look-behind", post("(?<!a)b"), true, "look-behind"},
 		{"back-reference", post(`(a)\1`), true, "back-references"},
 		{"wrong type", agentWith(`{"PostToolUse":[{"prompt":"p","matcher":["Bash"]}]}`), true, "matcher is a list, want text"},
+		{"long", post(strings.Repeat("a", 4096)), false, ""},
+		{"too long", post(strings.Repeat("a", 4097)), true, "matcher is 4097 bytes long, want at most 4096"},
 		{"comma", post("Bash, Edit"), false, "join several by |"},
 		{"spaces", post("Bash | Edit"), false, "join several by |"},
 	})

@@ -134,6 +134,14 @@ func (o *object) object(name string) *object {
 	return nil
 }
 
+// place is where a field's value stands, or the object when it has none.
+func (o *object) place(name string) pos {
+	if n := o.node.find(name); n != nil {
+		return n.pos
+	}
+	return o.node.pos
+}
+
 // rest is the fields that nobody asked for.
 func (o *object) rest() []field {
 	var rest []field

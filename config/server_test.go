@@ -186,6 +186,7 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"base URL", "models: {providers: {gemini: {api_key: k, base_url: localhost}}}\n", "base_url is not an http or https URL"},
 		{"two providers, no default", "models: {providers: {a: {kind: gemini, api_key: k}, b: {kind: gemini, api_key: k}}}\n", "default is missing, want one of a, b"},
 		{"default unknown", "models: {providers: {gemini: {api_key: k}}, default: x}\n", `default is "x", want one of gemini`},
+		{"default without a provider", "models: {default: gemini}\n", "but there is no provider"},
 		{"tier unknown", "models: {providers: {gemini: {api_key: k}}, tiers: {Slow: gemini/x}}\n", `tier "Slow" is unknown, want one of Reasoning`},
 		{"tier without provider", "models: {providers: {gemini: {api_key: k}}, tiers: {Fast: flash}}\n", "want provider/model"},
 		{"model called like a tier", "models: {providers: {gemini: {api_key: k}}, models: {fast: gemini/x}}\n", "is a tier: set it under tiers"},
