@@ -65,10 +65,10 @@ func (o *object) text(name string) string {
 // oneOf is a text of a closed list; empty when absent or wrong.
 func (o *object) oneOf(name string, legal ...string) string {
 	n := o.typed(name, textKind, "one of "+strings.Join(legal, ", "))
-	if n == nil || slices.Contains(legal, n.text) {
-		if n == nil {
-			return ""
-		}
+	if n == nil {
+		return ""
+	}
+	if slices.Contains(legal, n.text) {
 		return n.text
 	}
 	o.errorf(o.child(name), n.pos, "%s is %q, want one of %s%s", name, cut(n.shown()), strings.Join(legal, ", "), didYouMean(n.shown(), legal))

@@ -162,6 +162,8 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"negative seconds", "retention: {records: -1}\n", "records is the number -1, want a duration"},
 		{"word", "on_gate_error: deny\n", `on_gate_error is "deny", want one of allow, block`},
 		{"sandbox mode", "sandbox: {mode: docker}\n", `mode is "docker", want one of auto, bubblewrap, process, container, off`},
+		{"processor time", "sandbox: {limits: {cpu: 500ms}}\n", "cpu is less than one second"},
+		{"an empty directory", "transcripts: {roots: [\"\"]}\n", "roots[0] is empty, want a directory"},
 		{"workspace without roots", "sandbox: {workspace: read-only}\n", "1:22: error: sandbox.workspace: sandbox.workspace is read-only, but"},
 		{"home as a tilde", "data: ~/x\n", "write ${HOME}"},
 		{"database", "database: postgres://x\n", "database is not supported yet"},
