@@ -15,7 +15,8 @@ func readHook(o *object, event gate.EventName, level gate.Level) gate.Hook {
 	h := gate.Hook{Level: level, Dialect: gate.Azure, Event: event, Type: gate.PromptHook,
 		Timeout: readTimeout(o), FailMode: readFailMode(o), Model: gate.DefaultModel}
 	if o.node.has("hooks") {
-		o.errorf(o.child("hooks"), o.node.find("hooks").pos,
+		o.value("hooks")
+		o.errorf(o.child("hooks"), o.place("hooks"),
 			"hook holds a list of hooks, as other hook systems have it; list each hook itself, with its own matcher")
 	}
 	if t := o.oneOf("type", string(gate.PromptHook), string(gate.CommandHook)); t != "" {
@@ -51,7 +52,7 @@ func readTimeout(o *object) time.Duration {
 		if seconds%1000 == 0 {
 			hint = "; the unit is seconds, not milliseconds"
 		}
-		o.warnf(o.child("timeout"), o.value("timeout").pos, "timeout of %d s is longer than %d s: the agent waits as long%s",
+		o.warnf(o.child("timeout"), o.place("timeout"), "timeout of %d s is longer than %d s: the agent waits as long%s",
 			seconds, int(gate.LongTimeout.Seconds()), hint)
 	}
 	return d
@@ -75,10 +76,14 @@ func readFailMode(o *object) gate.FailMode {
 func readMaxRejections(o *object, h *gate.Hook) int {
 	most, ok := o.whole("maxRejections", gate.MinMaxRejections, gate.MaxMaxRejections, "")
 	if ok && (h.Type != gate.PromptHook || h.Event != gate.Stop) {
-		o.warnf(o.child("maxRejections"), o.value("maxRejections").pos, "maxRejections has no effect here: it limits prompt hooks on Stop")
+		o.warnf(o.child("maxRejections"), o.place("maxRejections"), "maxRejections has no effect here: it limits prompt hooks on Stop")
 	}
 	return most
 }
+
+// maxMatcherBytes bounds what one compiled matcher can cost; the longest list of
+// tool names that anybody has is far below it.
+const maxMatcherBytes = 4096
 
 // readMatcher: spec/azure.md 21, 22, 24.
 func readMatcher(o *object, event gate.EventName, level gate.Level) gate.Matcher {
@@ -91,17 +96,17 @@ func readMatcher(o *object, event gate.EventName, level gate.Level) gate.Matcher
 		return gate.Matcher{}
 	}
 	if pattern == "" {
-		at := o.node.pos
-		if n := o.node.find("matcher"); n != nil {
-			at = n.pos
-		}
 		if n == nil || n.kind == textKind {
 			severity := gate.SeverityWarning
 			if level == gate.AgentLevel {
 				severity = gate.SeverityError
 			}
-			o.add(severity, o.child("matcher"), at, fmt.Sprintf("Tool matcher is required for %s hooks", event))
+			o.add(severity, o.child("matcher"), o.place("matcher"), fmt.Sprintf("Tool matcher is required for %s hooks", event))
 		}
+		return gate.Matcher{}
+	}
+	if len(pattern) > maxMatcherBytes {
+		o.errorf(o.child("matcher"), n.pos, "matcher is %d bytes long, want at most %d", len(pattern), maxMatcherBytes)
 		return gate.Matcher{}
 	}
 	m, err := gate.CompileMatcher(pattern)
@@ -140,11 +145,11 @@ func checkPrompt(o *object, h *gate.Hook) {
 	}
 	for _, name := range []string{"command", "script"} {
 		if o.text(name) != "" {
-			o.warnf(o.child(name), o.value(name).pos, "%s has no effect on a prompt hook; a command hook needs type: command", name)
+			o.warnf(o.child(name), o.place(name), "%s has no effect on a prompt hook; a command hook needs type: command", name)
 		}
 	}
 	if word := foreignAnswer(h.Prompt); word != "" {
-		o.warnf(o.child("prompt"), o.value("prompt").pos, `prompt asks for the answer %q, which is no verdict: ask for {"ok": true} or {"ok": false, "reason": "…"}, or leave the form out`, word)
+		o.warnf(o.child("prompt"), o.place("prompt"), `prompt asks for the answer %q, which is no verdict: ask for {"ok": true} or {"ok": false, "reason": "…"}, or leave the form out`, word)
 	}
 }
 
@@ -181,12 +186,4 @@ func wellTyped(o *object, names ...string) bool {
 		}
 	}
 	return true
-}
-
-// place is where a field's value stands, or the object when it has none.
-func (o *object) place(name string) pos {
-	if n := o.node.find(name); n != nil {
-		return n.pos
-	}
-	return o.node.pos
 }

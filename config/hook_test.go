@@ -97,7 +97,7 @@ func TestAzure18WhatEachTypeNeeds(t *testing.T) {
 		{"command on a prompt hook", stopHook(`"prompt":"p","command":"true"`), false, "command has no effect"},
 		{"fault G14: a prompt hook needs no command", stopHook(`"type":"prompt","prompt":"p"`), false, ""},
 		{"NUL", stopHook(`"type":"command","command":"a\u0000b"`), true, "NUL"},
-		{"a matcher group of another system", agentWith(`{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"x"}]}]}`), true, "list each hook itself"},
+		{"fault gx-035: a matcher group of another system", agentWith(`{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"x"}]}]}`), true, "list each hook itself"},
 	})
 }
 
@@ -121,6 +121,7 @@ func TestAzure20Shebang(t *testing.T) {
 		{"python by path", scriptHook("#!/usr/bin/python3\n1"), true, refusal},
 		{"longer word", scriptHook("#!/bin/bashful\n"), true, refusal},
 		{"Windows line ends", scriptHook("#!/bin/bash\r\ntrue\r\n"), true, "Unix line ends"},
+		{"Windows line ends without one", scriptHook("true\r\ntrue\r\n"), false, "script has Windows line ends"},
 		{"not at the start", scriptHook("\n#!/usr/bin/env python3\nimport sys"), false, "shebang is not at the very start"},
 		{"Python without one", scriptHook("import sys, json\n"), false, "looks like Python"},
 	})
@@ -170,6 +171,8 @@ func TestAzure22MatcherIsRE2(t *testing.T) {
 		{"look-behind", post("(?<!a)b"), true, "look-behind"},
 		{"back-reference", post(`(a)\1`), true, "back-references"},
 		{"wrong type", agentWith(`{"PostToolUse":[{"prompt":"p","matcher":["Bash"]}]}`), true, "matcher is a list, want text"},
+		{"long", post(strings.Repeat("a", 4096)), false, ""},
+		{"too long", post(strings.Repeat("a", 4097)), true, "matcher is 4097 bytes long, want at most 4096"},
 		{"comma", post("Bash, Edit"), false, "join several by |"},
 		{"spaces", post("Bash | Edit"), false, "join several by |"},
 	})
@@ -181,6 +184,11 @@ func TestAzure22MatcherIsRE2(t *testing.T) {
 
 func TestAzure23WordsNobodyKnows(t *testing.T) {
 	runBodies(t, []bodyCase{
+		{"hooks a list", agentWith(`[]`), true, "hooks is a list, want an object"},
+		{"event an object", agentWith(`{"Stop":{"prompt":"p"}}`), true, "Stop is an object, want a list"},
+		{"hook a text", agentWith(`{"Stop":["p"]}`), true, `properties.hooks.Stop[0]: hook Stop[0] is the text "p", want an object`},
+		{"hook null", agentWith(`{"Stop":[null]}`), true, "hook Stop[0] is null, want an object"},
+		{"no hooks at all", agentWith(`{"Stop":[],"PostToolUse":null}`), false, ""},
 		{"event", agentWith(`{"PostToolUsed":[]}`), true, `hooks has no event "PostToolUsed", want one of Start, Stop, PreToolUse, PostToolUse; did you mean "PostToolUse"?`},
 		{"event in another case", agentWith(`{"stop":[]}`), true, `did you mean "Stop"?`},
 		{"event of ours that no azure hook can have", agentWith(`{"SubagentStop":[]}`), true, "want one of Start"},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -130,10 +131,7 @@ func (r *serverReader) models(o *object) Models {
 }
 
 func (r *serverReader) geminiKey() Secret {
-	if key := r.getenv("GEMINI_API_KEY"); key != "" {
-		return Secret(key)
-	}
-	return Secret(r.getenv("GOOGLE_API_KEY"))
+	return Secret(cmp.Or(r.getenv("GEMINI_API_KEY"), r.getenv("GOOGLE_API_KEY")))
 }
 
 func (r *serverReader) provider(o *object, name string) Provider {
@@ -155,15 +153,12 @@ func (r *serverReader) provider(o *object, name string) Provider {
 		}
 		vertex.unknown(true)
 	}
-	onVertex := o.value("vertex") != nil
-	if p.APIKey == "" && !onVertex {
-		p.APIKey = r.geminiKey()
-	}
-	if p.BaseURL == "" && !onVertex {
-		p.BaseURL = r.getenv("GOOGLE_GEMINI_BASE_URL")
-	}
-	if p.APIKey == "" && !onVertex {
-		o.errorf(o.child("api_key"), o.node.pos, "api_key is missing: write ${GEMINI_API_KEY} and set that variable, or use vertex")
+	if o.value("vertex") == nil {
+		p.APIKey = cmp.Or(p.APIKey, r.geminiKey())
+		p.BaseURL = cmp.Or(p.BaseURL, r.getenv("GOOGLE_GEMINI_BASE_URL"))
+		if p.APIKey == "" {
+			o.errorf(o.child("api_key"), o.node.pos, "api_key is missing: write ${GEMINI_API_KEY} and set that variable, or use vertex")
+		}
 	}
 	if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		o.errorf(o.child("base_url"), o.place("base_url"), "base_url is not an http or https URL")
@@ -177,16 +172,18 @@ func (r *serverReader) defaultProvider(o *object, providers map[string]Provider)
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if n := o.value("default"); n != nil {
+	n := o.value("default")
+	switch {
+	case n != nil && len(names) == 0:
+		o.errorf(o.child("default"), n.pos, "default is %s, but there is no provider: list one under providers, or set GEMINI_API_KEY", n.describe())
+		return ""
+	case n != nil:
 		return o.oneOf("default", names...)
-	}
-	if len(names) > 1 {
+	case len(names) > 1:
 		o.errorf(o.child("default"), o.node.pos, "default is missing, want one of %s", strings.Join(names, ", "))
-	}
-	if len(names) == 0 {
 		return ""
 	}
-	return names[0]
+	return strings.Join(names, "") // the only one, or none
 }
 
 // readTargets reads a map of names to "provider/deployment". key turns a name

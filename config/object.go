@@ -65,10 +65,10 @@ func (o *object) text(name string) string {
 // oneOf is a text of a closed list; empty when absent or wrong.
 func (o *object) oneOf(name string, legal ...string) string {
 	n := o.typed(name, textKind, "one of "+strings.Join(legal, ", "))
-	if n == nil || slices.Contains(legal, n.text) {
-		if n == nil {
-			return ""
-		}
+	if n == nil {
+		return ""
+	}
+	if slices.Contains(legal, n.text) {
 		return n.text
 	}
 	o.errorf(o.child(name), n.pos, "%s is %q, want one of %s%s", name, cut(n.shown()), strings.Join(legal, ", "), didYouMean(n.shown(), legal))
@@ -132,6 +132,14 @@ func (o *object) object(name string) *object {
 		return &object{findings: o.findings, path: o.child(name), node: n}
 	}
 	return nil
+}
+
+// place is where a field's value stands, or the object when it has none.
+func (o *object) place(name string) pos {
+	if n := o.node.find(name); n != nil {
+		return n.pos
+	}
+	return o.node.pos
 }
 
 // rest is the fields that nobody asked for.

@@ -20,6 +20,8 @@ func checkScript(o *object, h *gate.Hook) {
 		checkShebang(o, first)
 	case strings.HasPrefix(strings.TrimLeft(h.Script, " \t\r\n"), "#!"):
 		o.warnf(path, at, "shebang is not at the very start, so bash runs the script; remove what is before it")
+	case strings.Contains(h.Script, "\r\n"):
+		o.warnf(path, at, "script has Windows line ends, which bash takes for a part of each line's last word; save it with LF")
 	case pythonStart.MatchString(h.Script):
 		o.warnf(path, at, "script looks like Python but has no shebang, so bash runs it; begin it with %s", shebangs[1])
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -123,7 +124,7 @@ func specExtension(extension string) bool {
 
 // detailsOf is what a reader's error has to say, as findings.
 func detailsOf(err error) []gate.Finding {
-	if e, ok := err.(*gate.Error); ok && len(e.Details) > 0 {
+	if e, ok := errors.AsType[*gate.Error](err); ok && len(e.Details) > 0 {
 		return e.Details
 	}
 	return []gate.Finding{{Severity: gate.SeverityError, Message: err.Error()}}

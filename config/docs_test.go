@@ -1,0 +1,135 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"stopgate/gate"
+)
+
+// page is a document's text and its fenced blocks, by what the fence says.
+func page(t *testing.T, name string) (text string, blocks map[string][]string) {
+	t.Helper()
+	data, err := os.ReadFile("../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks = map[string][]string{}
+	for _, m := range regexp.MustCompile("(?s)```([a-z ]+)\n(.*?)```\n").FindAllStringSubmatch(string(data), -1) {
+		blocks[m[1]] = append(blocks[m[1]], m[2])
+	}
+	return string(data), blocks
+}
+
+func TestServerFilePage(t *testing.T) {
+	text, blocks := page(t, "server-file.md")
+	if len(blocks["yaml"]) != 1 {
+		t.Fatalf("the page has %d YAML blocks", len(blocks["yaml"]))
+	}
+	env := environment(map[string]string{"HOME": "/home/dev", "GEMINI_API_KEY": "k"})
+	t.Run("the whole file is the defaults", func(t *testing.T) {
+		want, err := LoadServer("", env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, load(t, blocks["yaml"][0], env)); diff != "" {
+			t.Error(diff)
+		}
+	})
+	known := regexp.MustCompile(`key "zzzzzzzzzz" is unknown; known here: (.*)`)
+	for name, file := range map[string]string{
+		"top": "zzzzzzzzzz: 1", "models": "models: {zzzzzzzzzz: 1}", "provider": "models: {providers: {gemini: {zzzzzzzzzz: 1}}}",
+		"vertex": "models: {providers: {gemini: {vertex: {project: p, location: l, zzzzzzzzzz: 1}}}}", "sandbox": "sandbox: {zzzzzzzzzz: 1}",
+		"sandbox limits": "sandbox: {limits: {zzzzzzzzzz: 1}}", "transcripts": "transcripts: {zzzzzzzzzz: 1}", "limits": "limits: {zzzzzzzzzz: 1}",
+		"retention": "retention: {zzzzzzzzzz: 1}",
+	} {
+		t.Run("every key of "+name, func(t *testing.T) {
+			_, err := LoadServer(serverFile(t, file), env)
+			if err == nil {
+				t.Fatal("the unknown key was accepted")
+			}
+			found := known.FindStringSubmatch(err.Error())
+			if found == nil {
+				t.Fatalf("error is %v", err)
+			}
+			for key := range strings.SplitSeq(found[1], ", ") {
+				if !strings.Contains(text, "`"+key+"`") && !strings.Contains(text, key+": ") {
+					t.Errorf("the page does not mention %s", key)
+				}
+			}
+		})
+	}
+	for _, reserved := range []string{"`auth`", "`redaction`", "`telemetry`"} {
+		if !strings.Contains(text, reserved) {
+			t.Errorf("the page does not mention %s", reserved)
+		}
+	}
+}
+
+func TestWritingHooksPage(t *testing.T) {
+	text, blocks := page(t, "writing-hooks.md")
+	var scripts []string
+	for _, block := range blocks["yaml"] {
+		specs, findings := ReadSpecFile("page.yaml", []byte(block))
+		if len(specs) == 0 || len(findings) > 0 {
+			t.Errorf("%d specs, findings:\n%s\nof:\n%s", len(specs), textOf(findings), block)
+		}
+		for _, s := range specs {
+			for _, h := range s.Hooks {
+				if h.Script != "" {
+					scripts = append(scripts, h.Script)
+				}
+			}
+		}
+	}
+	if len(scripts) != 2 {
+		t.Fatalf("the page has %d scripts", len(scripts))
+	}
+	for _, answer := range blocks["json answer"] {
+		if _, err := gate.ReadAnswer(gate.PostToolUse, []byte(answer)); err != nil {
+			t.Errorf("%v: %s", err, answer)
+		}
+	}
+	for _, context := range blocks["json context"] {
+		if !json.Valid([]byte(context)) {
+			t.Errorf("not JSON: %s", context)
+		}
+	}
+	if len(blocks["json answer"]) != 4 || len(blocks["json context"]) != 1 {
+		t.Errorf("the page has %d answers and %d contexts", len(blocks["json answer"]), len(blocks["json context"]))
+	}
+	for _, name := range hookFields {
+		if !strings.Contains(text, "| `"+name+"` |") {
+			t.Errorf("the table of fields lacks %s", name)
+		}
+	}
+	t.Run("scripts", func(t *testing.T) {
+		if _, err := exec.LookPath("jq"); err != nil {
+			t.Skip("jq is not installed; the sandbox has its own")
+		}
+		for _, c := range []struct {
+			script, context string
+			code            int
+		}{
+			{scripts[0], `{"tool_input":{"command":"kubectl delete pod x"}}`, 2},
+			{scripts[0], `{"tool_input":{"command":"kubectl get pods"}}`, 0},
+			{scripts[0], `{"tool_input":{}}`, 0},
+			{scripts[1], stopContext("Done.", 0), 2},
+			{scripts[1], stopContext("Done.", 5), 0},
+			{scripts[1], stopContext("Tests: all pass", 0), 0},
+		} {
+			if code, _, stderr := run(t, c.script, c.context); code != c.code {
+				t.Errorf("exit %d, want %d on %s; stderr %q", code, c.code, c.context, stderr)
+			}
+		}
+	})
+}
+
+// hookFields are the fields that readHook asks for, and name.
+var hookFields = []string{"type", "prompt", "command", "script", "matcher", "timeout", "model", "failMode", "maxRejections", "name"}
