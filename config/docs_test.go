@@ -34,7 +34,7 @@ func TestServerFilePage(t *testing.T) {
 	}
 	env := environment(map[string]string{"HOME": "/home/dev", "GEMINI_API_KEY": "k"})
 	t.Run("the whole file is the defaults", func(t *testing.T) {
-		want, err := LoadServer("", env)
+		want, err := LoadServer("", env, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,12 +45,12 @@ func TestServerFilePage(t *testing.T) {
 	known := regexp.MustCompile(`key "zzzzzzzzzz" is unknown; known here: (.*)`)
 	for name, file := range map[string]string{
 		"top": "zzzzzzzzzz: 1", "models": "models: {zzzzzzzzzz: 1}", "provider": "models: {providers: {gemini: {zzzzzzzzzz: 1}}}",
-		"vertex": "models: {providers: {gemini: {vertex: {project: p, location: l, zzzzzzzzzz: 1}}}}", "sandbox": "sandbox: {zzzzzzzzzz: 1}",
+		"sandbox":        "sandbox: {zzzzzzzzzz: 1}",
 		"sandbox limits": "sandbox: {limits: {zzzzzzzzzz: 1}}", "transcripts": "transcripts: {zzzzzzzzzz: 1}", "limits": "limits: {zzzzzzzzzz: 1}",
 		"retention": "retention: {zzzzzzzzzz: 1}",
 	} {
 		t.Run("every key of "+name, func(t *testing.T) {
-			_, err := LoadServer(serverFile(t, file), env)
+			_, err := LoadServer(serverFile(t, file), env, nil)
 			if err == nil {
 				t.Fatal("the unknown key was accepted")
 			}

@@ -23,9 +23,6 @@ type Provider struct {
 	Kind    string // "gemini"
 	APIKey  Secret
 	BaseURL string // empty: the service's own
-	// Project and Location are set for Gemini on Vertex AI, which takes the
-	// environment's credentials in place of a key.
-	Project, Location string
 }
 
 // Secret is a text that does not show itself in logs or JSON. string(s) is the
@@ -146,19 +143,10 @@ func (r *serverReader) provider(o *object, name string) Provider {
 		}
 		return p
 	}
-	if vertex := o.object("vertex"); vertex != nil {
-		p.Project, p.Location = vertex.text("project"), vertex.text("location")
-		if p.Project == "" || p.Location == "" {
-			o.errorf(vertex.path, vertex.node.pos, "vertex needs both project and location")
-		}
-		vertex.unknown(true)
-	}
-	if o.value("vertex") == nil {
-		p.APIKey = cmp.Or(p.APIKey, r.geminiKey())
-		p.BaseURL = cmp.Or(p.BaseURL, r.getenv("GOOGLE_GEMINI_BASE_URL"))
-		if p.APIKey == "" {
-			o.errorf(o.child("api_key"), o.node.pos, "api_key is missing: write ${GEMINI_API_KEY} and set that variable, or use vertex")
-		}
+	p.APIKey = cmp.Or(p.APIKey, r.geminiKey())
+	p.BaseURL = cmp.Or(p.BaseURL, r.getenv("GOOGLE_GEMINI_BASE_URL"))
+	if p.APIKey == "" {
+		o.errorf(o.child("api_key"), o.node.pos, "api_key is missing: write ${GEMINI_API_KEY} and set that variable")
 	}
 	if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		o.errorf(o.child("base_url"), o.place("base_url"), "base_url is not an http or https URL")

@@ -73,7 +73,6 @@ type Transcripts struct {
 
 // Limits bound what callers and judges may use.
 type Limits struct {
-	Body             int64 // bytes of a request body without a limit of its own
 	EvaluateBody     int64 // bytes of an event with its inline transcript
 	SpecBody         int64 // bytes of an uploaded spec
 	ParallelHooks    int   // hooks of one event at once

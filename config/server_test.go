@@ -34,7 +34,7 @@ func serverFile(t *testing.T, text string) string {
 
 func load(t *testing.T, text string, getenv func(string) string) Server {
 	t.Helper()
-	s, err := LoadServer(serverFile(t, text), getenv)
+	s, err := LoadServer(serverFile(t, text), getenv, nil)
 	if err != nil {
 		t.Fatalf("refused: %v", err)
 	}
@@ -50,14 +50,14 @@ func TestServerDefaults(t *testing.T) {
 			Limits: SandboxLimits{Memory: 512 << 20, Processes: 64, FileSize: 64 << 20, OpenFiles: 256, CPU: 5 * time.Minute}},
 		Transcripts: Transcripts{MaxSize: 2 << 30, MaxLine: 16 << 20, Roots: []string{"/home/dev/.claude/projects", "/home/dev/.codex/sessions",
 			"/home/dev/.copilot/session-state", "/home/dev/.gemini/tmp", "/home/dev/.qwen/projects"}},
-		Limits: Limits{Body: 1 << 20, EvaluateBody: 32 << 20, SpecBody: 2 << 20, ParallelHooks: 8, Evaluations: 8192,
+		Limits: Limits{EvaluateBody: 32 << 20, SpecBody: 2 << 20, ParallelHooks: 8, Evaluations: 8192,
 			CommandHooks: 16, JudgeRounds: 12, JudgeTokens: 200_000},
 		OnGateError: gate.FailAllow,
 		Durability:  DurablePower,
 	}
 	for name, path := range map[string]string{"no file": "", "empty file": serverFile(t, "# nothing\n"), "empty sections": serverFile(t, "limits:\nsandbox: {}\nmodels: ~\n")} {
 		t.Run(name, func(t *testing.T) {
-			got, err := LoadServer(path, atHome)
+			got, err := LoadServer(path, atHome, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,13 +74,13 @@ func TestServerDefaults(t *testing.T) {
 		"a relative state directory is unset": {map[string]string{"HOME": "/home/dev", "XDG_STATE_HOME": "state"}, "/home/dev/.local/state/stopgate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if s, err := LoadServer("", environment(c.env)); err != nil || s.Data != c.want {
+			if s, err := LoadServer("", environment(c.env), nil); err != nil || s.Data != c.want {
 				t.Errorf("data is %q, error %v", s.Data, err)
 			}
 		})
 	}
 	t.Run("no home at all", func(t *testing.T) {
-		if _, err := LoadServer("", environment(nil)); err == nil || !strings.Contains(err.Error(), "data is not set") {
+		if _, err := LoadServer("", environment(nil), nil); err == nil || !strings.Contains(err.Error(), "data is not set") {
 			t.Errorf("error is %v", err)
 		}
 	})
@@ -102,7 +102,6 @@ sandbox:
   limits: {memory: 1GiB, processes: "${N}", file_size: 1 MiB, open_files: 64, cpu: 90}
 transcripts: {roots: [], max_size: 10GiB, max_line: 65536}
 limits:
-  body: 2kB
   evaluate_body: 64MiB
   spec_body: 4MiB
   parallel_hooks: 2
@@ -115,12 +114,12 @@ retention: {records: 30d}
 models:
   providers:
     main: {kind: gemini, api_key: "${KEY}", base_url: "http://127.0.0.1:1"}
-    cloud: {kind: gemini, vertex: {project: p, location: l}}
+    cloud: {kind: gemini, api_key: other}
   default: main
   tiers: {fast: cloud/tiny}
   models: {own: cloud/a/b}
 `)
-	got, err := LoadServer(path, environment(map[string]string{"HOME": "/home/dev", "AGENTS": "/etc/agents", "N": "9", "KEY": "007"}))
+	got, err := LoadServer(path, environment(map[string]string{"HOME": "/home/dev", "AGENTS": "/etc/agents", "N": "9", "KEY": "007"}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,11 +130,11 @@ models:
 		Sandbox: Sandbox{Mode: SandboxBubblewrap, Network: true, Workspace: WorkspaceReadWrite, WorkspaceRoots: []string{"/srv", filepath.Join(base, "work")},
 			Limits: SandboxLimits{Memory: 1 << 30, Processes: 9, FileSize: 1 << 20, OpenFiles: 64, CPU: 90 * time.Second}},
 		Transcripts: Transcripts{MaxSize: 10 << 30, MaxLine: 65536},
-		Limits: Limits{Body: 2000, EvaluateBody: 64 << 20, SpecBody: 4 << 20, ParallelHooks: 2, Evaluations: 3, CommandHooks: 4,
+		Limits: Limits{EvaluateBody: 64 << 20, SpecBody: 4 << 20, ParallelHooks: 2, Evaluations: 3, CommandHooks: 4,
 			JudgeRounds: 5, JudgeTokens: 6000, AgentDailyTokens: 7},
 		Retention: Retention{Records: 30 * 24 * time.Hour},
 		Models: Models{Default: "main",
-			Providers: map[string]Provider{"main": {Kind: "gemini", APIKey: "007", BaseURL: "http://127.0.0.1:1"}, "cloud": {Kind: "gemini", Project: "p", Location: "l"}},
+			Providers: map[string]Provider{"main": {Kind: "gemini", APIKey: "007", BaseURL: "http://127.0.0.1:1"}, "cloud": {Kind: "gemini", APIKey: "other"}},
 			Tiers: map[string]string{"Reasoning": "main/gemini-2.5-pro", "ReasoningFast": "main/gemini-2.5-flash", "GeneralPurpose": "main/gemini-2.5-flash",
 				"Fast": "cloud/tiny", "LongContext": "main/gemini-2.5-pro"},
 			Named: map[string]string{"own": "cloud/a/b"}},
@@ -154,10 +153,10 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"wrong type", "limits: {parallel_hooks: many}\n", `parallel_hooks is the text "many", want a whole number of 1 or more`},
 		{"zero", "limits: {parallel_hooks: 0}\n", "parallel_hooks is 0"},
 		{"section that is none", "limits: 3\n", "limits is the number 3, want an object"},
-		{"size", "limits: {body: 3 apples}\n", `body is the text "3 apples", want a size as 64MiB`},
-		{"size too large", "limits: {body: 9999999999TiB}\n", "want a size as 64MiB"},
+		{"size", "limits: {spec_body: 3 apples}\n", `spec_body is the text "3 apples", want a size as 64MiB`},
+		{"size too large", "limits: {spec_body: 9999999999TiB}\n", "want a size as 64MiB"},
 		{"size too small", "sandbox: {limits: {memory: 1MiB}}\n", "want at least 16777216 bytes"},
-		{"size that is a flag", "limits: {body: true}\n", "body is true, want a size"},
+		{"size that is a flag", "limits: {spec_body: true}\n", "spec_body is true, want a size"},
 		{"duration", "retention: {records: -1h}\n", `records is the text "-1h", want a duration`},
 		{"negative seconds", "retention: {records: -1}\n", "records is the number -1, want a duration"},
 		{"word", "on_gate_error: deny\n", `on_gate_error is "deny", want one of allow, block`},
@@ -184,7 +183,6 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"provider kind", "models: {providers: {x: {kind: openai}}}\n", `kind is "openai", want one of gemini`},
 		{"provider without a kind", "models: {providers: {x: {api_key: k}}}\n", "kind is missing, want gemini"},
 		{"provider without a key", "models: {providers: {gemini: {}}}\n", "api_key is missing"},
-		{"half a vertex", "models: {providers: {gemini: {vertex: {project: p}}}}\n", "needs both project and location"},
 		{"base URL", "models: {providers: {gemini: {api_key: k, base_url: localhost}}}\n", "base_url is not an http or https URL"},
 		{"two providers, no default", "models: {providers: {a: {kind: gemini, api_key: k}, b: {kind: gemini, api_key: k}}}\n", "default is missing, want one of a, b"},
 		{"default unknown", "models: {providers: {gemini: {api_key: k}}, default: x}\n", `default is "x", want one of gemini`},
@@ -194,26 +192,26 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"model called like a tier", "models: {providers: {gemini: {api_key: k}}, models: {fast: gemini/x}}\n", "is a tier: set it under tiers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := LoadServer(serverFile(t, c.text), atHome)
+			_, err := LoadServer(serverFile(t, c.text), atHome, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) || gate.CodeOf(err) != gate.CodeValidation {
 				t.Errorf("error is %v, want %q", err, c.want)
 			}
 		})
 	}
 	t.Run("all at once", func(t *testing.T) {
-		_, err := LoadServer(serverFile(t, "x: 1\nlimits: {y: 2, body: z}\ndata: ${NOPE}\nsandbox: {mode: w}\n"), atHome)
+		_, err := LoadServer(serverFile(t, "x: 1\nlimits: {y: 2, spec_body: z}\ndata: ${NOPE}\nsandbox: {mode: w}\n"), atHome, nil)
 		if e, ok := errors.AsType[*gate.Error](err); !ok || len(e.Details) != 5 || strings.Count(e.Message, "\n") != 5 {
 			t.Errorf("error is %v", err)
 		}
 	})
 	t.Run("no such file", func(t *testing.T) {
-		_, err := LoadServer(filepath.Join(t.TempDir(), "none.yaml"), atHome)
+		_, err := LoadServer(filepath.Join(t.TempDir(), "none.yaml"), atHome, nil)
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("error is %v", err)
 		}
 	})
 	t.Run("too long", func(t *testing.T) {
-		_, err := LoadServer(serverFile(t, strings.Repeat("#\n", maxServerFile)), atHome)
+		_, err := LoadServer(serverFile(t, strings.Repeat("#\n", maxServerFile)), atHome, nil)
 		if err == nil || !strings.Contains(err.Error(), "longer than") {
 			t.Errorf("error is %v", err)
 		}
@@ -240,7 +238,7 @@ func TestServerListensOnLoopbackOnly(t *testing.T) {
 		}
 	})
 	t.Run("the file says it with its line", func(t *testing.T) {
-		_, err := LoadServer(serverFile(t, "data: /d\nlisten: 0.0.0.0:1\n"), atHome)
+		_, err := LoadServer(serverFile(t, "data: /d\nlisten: 0.0.0.0:1\n"), atHome, nil)
 		if err == nil || !strings.Contains(err.Error(), "2:9: error: listen") {
 			t.Errorf("error is %v", err)
 		}
@@ -258,8 +256,8 @@ func TestVariablesInServerFile(t *testing.T) {
 	}
 	t.Run("what a variable holds is not shown", func(t *testing.T) {
 		env := environment(map[string]string{"HOME": "/home/dev", "KEY": "s3cret"})
-		for _, text := range []string{"on_gate_error: ${KEY}\n", "limits: {body: \"${KEY}\", parallel_hooks: \"${KEY}\"}\n", "sandbox: {network: \"${KEY}\"}\n", "models: {providers: {gemini: {kind: \"${KEY}\"}}}\n"} {
-			if _, err := LoadServer(serverFile(t, text), env); err == nil || strings.Contains(err.Error(), "s3cret") {
+		for _, text := range []string{"on_gate_error: ${KEY}\n", "limits: {spec_body: \"${KEY}\", parallel_hooks: \"${KEY}\"}\n", "sandbox: {network: \"${KEY}\"}\n", "models: {providers: {gemini: {kind: \"${KEY}\"}}}\n"} {
+			if _, err := LoadServer(serverFile(t, text), env, nil); err == nil || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("%s: %v", text, err)
 			}
 		}
@@ -292,8 +290,6 @@ func TestModelsFromTheEnvironment(t *testing.T) {
 			map[string]Provider{"gemini": {Kind: "gemini", APIKey: "k", BaseURL: "http://h"}}},
 		{"a provider of the file takes what it leaves out", "models: {providers: {gemini: {}}}", map[string]string{"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "http://h"},
 			map[string]Provider{"gemini": {Kind: "gemini", APIKey: "k", BaseURL: "http://h"}}},
-		{"not so one on Vertex", "models: {providers: {gemini: {vertex: {project: p, location: l}}}}", map[string]string{"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "http://h"},
-			map[string]Provider{"gemini": {Kind: "gemini", Project: "p", Location: "l"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			env := map[string]string{"HOME": "/h"}

@@ -17,12 +17,13 @@ const maxServerFile = 1 << 20
 
 // LoadServer reads the server file at path; an empty path means all defaults.
 // getenv gives environment variables, empty when not set: for ${VAR} in values
-// and for defaults that come from there.
+// and for defaults that come from there. flags, unless nil, is called with what
+// the file says and may change it, before it is checked as a whole.
 //
 // The file is read strictly: the error is an [*gate.Error] whose Details are
 // everything that is wrong with it at once, each with its line, and whose
 // message names them all.
-func LoadServer(path string, getenv func(string) string) (Server, error) {
+func LoadServer(path string, getenv func(string) string, flags func(*Server)) (Server, error) {
 	root := &node{kind: objectKind, pos: pos{1, 1}}
 	var f findings
 	if path != "" {
@@ -45,6 +46,9 @@ func LoadServer(path string, getenv func(string) string) (Server, error) {
 	r := serverReader{getenv: getenv, base: filepath.Dir(path), top: &object{findings: &f, node: root}}
 	r.expand(root, "")
 	s := r.server()
+	if flags != nil {
+		flags(&s)
+	}
 	s.validate(&f, func(path string) pos { return root.placeOf(path) })
 	if len(f.list) == 0 {
 		return s, nil
@@ -185,7 +189,6 @@ func (r *serverReader) transcripts(o *object, listen string) Transcripts {
 func readLimits(o *object) Limits {
 	defer o.unknown(true)
 	return Limits{
-		Body:             size(o, "body", 1<<20, 1<<10),
 		EvaluateBody:     size(o, "evaluate_body", 32<<20, 1<<10),
 		SpecBody:         size(o, "spec_body", 2<<20, 1<<10), // some thirty scripts of the largest size
 		ParallelHooks:    number(o, "parallel_hooks", 8, 1),

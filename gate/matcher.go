@@ -33,14 +33,15 @@ func CompileMatcher(pattern string) (Matcher, error) {
 		m.exact = strings.Split(pattern, "|")
 		return m, nil
 	}
-	re, err := re2.Compile(`\A(?:` + pattern + `)\z`)
-	if err != nil {
+	// The standard library reads the same syntax and is silent about what it
+	// refuses, where RE2 writes to standard error. It also sees the pattern by
+	// itself: the wrapping below would rescue a broken one, as "a)(b" is.
+	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
 		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %s", pattern, explainPattern(pattern, err))
 	}
-	// The wrapping must not rescue a pattern that is broken on its own, as
-	// "a)(b" is.
-	if _, err := re2.Compile(pattern); err != nil {
-		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %s", pattern, explainPattern(pattern, err))
+	re, err := re2.Compile(`\A(?:` + pattern + `)\z`)
+	if err != nil {
+		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %w", pattern, err)
 	}
 	m.re = re
 	return m, nil
@@ -83,7 +84,7 @@ func literalNames(pattern string) bool {
 	return !strings.Contains("|"+pattern+"|", "||")
 }
 
-// explainPattern names what RE2 leaves out on purpose; the engine's own words
+// explainPattern names what RE2 leaves out on purpose; the parser's own words
 // serve for the rest.
 func explainPattern(pattern string, err error) string {
 	for _, look := range []struct{ text, name string }{
@@ -103,8 +104,5 @@ func explainPattern(pattern string, err error) string {
 			i++
 		}
 	}
-	if _, std := syntax.Parse(pattern, syntax.Perl); std != nil {
-		return strings.TrimPrefix(std.Error(), "error parsing regexp: ")
-	}
-	return err.Error()
+	return strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 }

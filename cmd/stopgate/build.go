@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,26 +28,14 @@ type overrides struct{ listen, data, agents, sandbox string }
 
 // loadConfig is defaults, then the server file, then flags, checked whole.
 func loadConfig(p process, file string, o overrides) (config.Server, error) {
-	cfg, err := config.LoadServer(file, p.getenv)
+	cfg, err := config.LoadServer(file, p.getenv, func(s *config.Server) {
+		s.Listen, s.Data, s.Agents = cmp.Or(o.listen, s.Listen), cmp.Or(o.data, s.Data), cmp.Or(o.agents, s.Agents)
+		s.Sandbox.Mode = cmp.Or(config.SandboxMode(o.sandbox), s.Sandbox.Mode)
+	})
 	if err != nil {
-		return config.Server{}, asInput(err)
+		return config.Server{}, exit{exitInput, err}
 	}
-	for _, f := range []struct {
-		flag string
-		into *string
-	}{{o.listen, &cfg.Listen}, {o.data, &cfg.Data}, {o.agents, &cfg.Agents}, {o.sandbox, (*string)(&cfg.Sandbox.Mode)}} {
-		if f.flag != "" {
-			*f.into = f.flag
-		}
-	}
-	return cfg, asInput(cfg.Validate())
-}
-
-func asInput(err error) error {
-	if err == nil {
-		return nil
-	}
-	return exit{exitInput, err}
+	return cfg, nil
 }
 
 // app is stopgate wired: everything that decides, without a listener.

@@ -19,7 +19,7 @@ import (
 // service is the real server on a temporary data directory, with Gemini's wire
 // spoken by a function.
 type service struct {
-	t   *testing.T
+	t   testing.TB
 	url string
 
 	mu       sync.Mutex
@@ -27,7 +27,7 @@ type service struct {
 	answer   func(request string) string
 }
 
-func newService(t *testing.T) *service {
+func newService(t testing.TB) *service {
 	s := &service{t: t, answer: func(string) string { return `{"ok":true}` }}
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -46,7 +46,7 @@ func newService(t *testing.T) *service {
 	}))
 	t.Cleanup(model.Close)
 	p := process{ctx: t.Context(), getenv: func(name string) string {
-		return map[string]string{"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": model.URL, "HOME": "/nowhere"}[name]
+		return map[string]string{"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": model.URL}[name]
 	}}
 	cfg, err := loadConfig(p, "", overrides{data: t.TempDir()})
 	if err != nil {

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// BenchmarkEvaluate asks POST /v1/evaluate about a tool that no hook matches,
+// durable record included, and a bare Echo server to echo the same JSON, in
+// turns of a hundred milliseconds in one run. "of-echo" is the gate's
+// throughput as a share of Echo's; ns/op counts both.
+func BenchmarkEvaluate(b *testing.B) {
+	gateAddr := benchService(b)
+	bare := echo.New()
+	bare.POST("/v1/evaluate", func(c echo.Context) error {
+		var v map[string]any
+		if err := c.Bind(&v); err != nil {
+			return err
+		}
+		return c.JSON(http.StatusOK, v)
+	})
+	echoAddr := listen(b, bare)
+	for _, size := range []int{433, 8 << 10} {
+		request := benchRequest(size)
+		for _, connections := range []int{64, 8, 1} {
+			b.Run(fmt.Sprintf("%dB/%dconn", size, connections), func(b *testing.B) {
+				gate, plain := dialLoad(b, gateAddr, connections), dialLoad(b, echoAddr, connections)
+				var gateDone, plainDone int
+				for b.Loop() {
+					gateDone += gate.turn(b, request)
+					plainDone += plain.turn(b, request)
+				}
+				b.ReportMetric(float64(gateDone)/float64(plainDone), "of-echo")
+				b.ReportMetric(float64(gateDone)/gate.spent.Seconds(), "gate-req/s")
+			})
+		}
+	}
+}
+
+// benchService is the real server with an agent whose hooks do not match.
+func benchService(b *testing.B) string {
+	s := newService(b)
+	spec := `{"name":"bench","properties":{"hooks":{"PostToolUse":[{"type":"command","matcher":"Bash|Write","command":"true"}],"Stop":[{"type":"prompt","prompt":"x"}]}}}`
+	if status, answer := s.do(http.MethodPut, agents+"bench", "application/json", []byte(spec)); status != http.StatusAccepted {
+		b.Fatalf("%d %s", status, answer)
+	}
+	return strings.TrimPrefix(s.url, "http://")
+}
+
+// benchRequest is a whole HTTP request whose body has that many bytes.
+func benchRequest(size int) []byte {
+	const head = `{"hook_event_name":"PostToolUse","agent_name":"bench","session_id":"bench-1","current_turn":7,"max_turns":50,"tool_name":"ReadFile","tool_input":{"path":"src/main.go"},"tool_succeeded":true,"tool_result":"`
+	words := strings.Repeat("func main runs the server and waits for it to end, line by line. ", size/64+1)
+	body := head + words[:size-len(head)-2] + `"}`
+	return []byte("POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+		strconv.Itoa(len(body)) + "\r\n\r\n" + body)
+}
+
+func listen(b *testing.B, h http.Handler) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	srv := &http.Server{Handler: h}
+	go func() { _ = srv.Serve(l) }()
+	b.Cleanup(func() { _ = srv.Close() })
+	return l.Addr().String()
+}
+
+// load is a client that costs as little as it can, so that the servers' own
+// cost shows.
+type load struct {
+	conns []net.Conn
+	spent time.Duration
+}
+
+func dialLoad(b *testing.B, addr string, connections int) *load {
+	l := &load{}
+	for range connections {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = c.Close() })
+		l.conns = append(l.conns, c)
+	}
+	return l
+}
+
+// turn sends the request over and over on every connection for a tenth of a
+// second and counts the answers.
+func (l *load) turn(b *testing.B, request []byte) int {
+	began := time.Now()
+	var done int
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for _, c := range l.conns {
+		running.Go(func() {
+			r, n := bufio.NewReader(c), 0
+			for time.Since(began) < 100*time.Millisecond {
+				if _, err := c.Write(request); err != nil {
+					b.Error(err)
+					return
+				}
+				if err := skipAnswer(r); err != nil {
+					b.Error(err)
+					return
+				}
+				n++
+			}
+			mu.Lock()
+			done += n
+			mu.Unlock()
+		})
+	}
+	running.Wait()
+	l.spent += time.Since(began)
+	return done
+}
+
+// skipAnswer reads one answer with status 200 and drops it.
+func skipAnswer(r *bufio.Reader) error {
+	length := -1
+	for first := true; ; first = false {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if first && !bytes.Contains(line, []byte(" 200 ")) {
+			return fmt.Errorf("answer %q", line)
+		}
+		if v, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(v))); err != nil {
+				return err
+			}
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			continue
+		}
+		if length < 0 {
+			return skipChunks(r)
+		}
+		_, err = io.CopyN(io.Discard, r, int64(length))
+		return err
+	}
+}
+
+func skipChunks(r *bufio.Reader) error {
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(line), 16, 64)
+		if err != nil {
+			return err
+		}
+		if _, err := io.CopyN(io.Discard, r, n+2); err != nil {
+			return err
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
