@@ -14,10 +14,14 @@ import (
 )
 
 const (
-	// smallBody is what a buffer may hold without being counted, and the
-	// largest that is kept for the next request: nearly every event fits.
-	smallBody  = 64 << 10
+	// smallBody is what a body may take without being counted: nearly every
+	// event fits.
+	smallBody = 64 << 10
+	// keptBuffer is the largest that is kept for the next request.
 	keptBuffer = 2 * smallBody
+	// ownBuffer is what net/http holds back of an answer and sends after the
+	// handler.
+	ownBuffer = 4 << 10
 )
 
 func (s *Server) buffer() *bytes.Buffer {
@@ -93,7 +97,7 @@ func (s *Server) send(c echo.Context, status int, contentType string, body []byt
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	if len(body) <= smallBody { // fits the socket's own buffer
+	if len(body) <= ownBuffer {
 		_, err := w.Write(body)
 		return err
 	}

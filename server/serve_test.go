@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,16 +149,23 @@ func TestKeptConnectionAfterALargeAnswer(t *testing.T) {
 	w.pace = 20 * time.Millisecond
 	w.shelf.texts["s"] = strings.Repeat("x", 1<<20)
 	url, stop, ended := listen(t, w)
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-	for range 2 {
-		resp, err := client.Get(url + "/v1/sessions/s/transcript")
+	var dials atomic.Int64
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dials.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}}}
+	for _, target := range []string{"/v1/sessions/s/transcript", "/healthz"} {
+		resp, err := client.Get(url + target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := io.Copy(io.Discard, resp.Body); n != 1<<20 || err != nil {
-			t.Fatalf("%d bytes, error %v", n, err)
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
 		}
 		resp.Body.Close()
+		if dials.Load() != 1 {
+			t.Errorf("%s: the connection was not kept", target)
+		}
 		time.Sleep(2 * w.pace) // a deadline that was left behind would end the connection
 	}
 	client.CloseIdleConnections()
