@@ -201,3 +201,14 @@ func TestPanicOfAnEvaluatorIsTheHooksOwn(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+func TestCallerThatGoesAwayIsNoErrorOfOurs(t *testing.T) {
+	w := newWorld(t)
+	w.store.down = context.Canceled
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	serve(w.Server, newRequest("GET", "/v1/evaluations", "").WithContext(gone))
+	if w.log.Len() > 0 {
+		t.Errorf("logged: %s", w.log)
+	}
+}

@@ -122,6 +122,7 @@ func TestStreamsDoNotWaitForEver(t *testing.T) {
 	for name, request := range map[string]string{
 		"a caller that does not read on":  "GET /v1/sessions/s/transcript HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"a caller that does not write on": "PUT /v1/sessions/s2/transcript HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nhalf",
+		"a caller that does not ask on":   "POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\nhalf",
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {
@@ -142,6 +143,26 @@ func TestStreamsDoNotWaitForEver(t *testing.T) {
 	if strings.Contains(w.log.String(), "ended by the shutdown") {
 		t.Errorf("a stream was still there after the grace: %s", w.log)
 	}
+}
+
+func TestHooksMayTakeLongerThanTheBody(t *testing.T) {
+	w := newWorld(t)
+	w.pace = 20 * time.Millisecond
+	w.judge = func(ctx context.Context, _ gate.Input) gate.Verdict {
+		select {
+		case <-ctx.Done():
+			return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Timeout, Message: "cut short"}}
+		case <-time.After(5 * w.pace):
+			return gate.Verdict{Outcome: gate.Block, Reason: "took its time"}
+		}
+	}
+	w.agent(t, "marker", gate.Stop, "ends")
+	url, stop, ended := listen(t, w)
+	if got := <-ask(t, url); got["reason"] != "took its time" {
+		t.Errorf("got %v", got)
+	}
+	stop()
+	<-ended
 }
 
 func TestKeptConnectionAfterALargeAnswer(t *testing.T) {
