@@ -132,16 +132,3 @@ func codeOn(path string, code gate.Code) gate.Code {
 func tooLargeError(limit int64) *gate.Error {
 	return gate.Errorf(gate.CodeBodyTooLarge, "request body is over the limit of %d bytes", limit)
 }
-
-// findingsOf are the remarks in an error about a document's content; nil when
-// the error is about something else.
-func findingsOf(err error) []gate.Finding {
-	e, ok := errors.AsType[*gate.Error](err)
-	switch {
-	case !ok || e.Code != gate.CodeValidation && e.Code != gate.CodeInvalidObjectType:
-		return nil
-	case len(e.Details) == 0:
-		return []gate.Finding{{Severity: gate.SeverityError, Message: e.Message}}
-	}
-	return e.Details
-}

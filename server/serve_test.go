@@ -147,12 +147,12 @@ func TestStreamsDoNotWaitForEver(t *testing.T) {
 
 func TestHooksMayTakeLongerThanTheBody(t *testing.T) {
 	w := newWorld(t)
-	w.pace = 20 * time.Millisecond
+	w.pace = 300 * time.Millisecond
 	w.judge = func(ctx context.Context, _ gate.Input) gate.Verdict {
 		select {
 		case <-ctx.Done():
 			return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Timeout, Message: "cut short"}}
-		case <-time.After(5 * w.pace):
+		case <-time.After(2 * w.pace):
 			return gate.Verdict{Outcome: gate.Block, Reason: "took its time"}
 		}
 	}
@@ -167,7 +167,7 @@ func TestHooksMayTakeLongerThanTheBody(t *testing.T) {
 
 func TestKeptConnectionAfterALargeAnswer(t *testing.T) {
 	w := newWorld(t)
-	w.pace = 20 * time.Millisecond
+	w.pace = 300 * time.Millisecond
 	w.shelf.texts["s"] = strings.Repeat("x", 1<<20)
 	url, stop, ended := listen(t, w)
 	var dials atomic.Int64
@@ -187,7 +187,7 @@ func TestKeptConnectionAfterALargeAnswer(t *testing.T) {
 		if dials.Load() != 1 {
 			t.Errorf("%s: the connection was not kept", target)
 		}
-		time.Sleep(2 * w.pace) // a deadline that was left behind would end the connection
+		time.Sleep(w.pace + 50*time.Millisecond) // a deadline that was left behind would end the connection
 	}
 	client.CloseIdleConnections()
 	stop()
