@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	// smallBody is what a buffer may hold without being counted, and the
-	// largest that is kept for the next request: nearly every event fits.
-	smallBody  = 64 << 10
+	// smallBody is what a body may take without being counted: nearly every
+	// event fits.
+	smallBody = 64 << 10
+	// keptBuffer is the largest that is kept for the next request.
 	keptBuffer = 2 * smallBody
 )
 
@@ -87,16 +88,12 @@ func (s *Server) answer(c echo.Context, status int, v any) error {
 	return err
 }
 
-// send writes a whole body. A large one has to be taken by the caller in time.
+// send writes a whole body.
 func (s *Server) send(c echo.Context, status int, contentType string, body []byte) error {
 	w := c.Response()
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	if len(body) <= smallBody { // fits the socket's own buffer
-		_, err := w.Write(body)
-		return err
-	}
 	_, err := s.paced(c).Write(body)
 	return err
 }
@@ -116,8 +113,8 @@ func (s *Server) paced(c echo.Context) *pacedBody {
 	return &pacedBody{ctl: http.NewResponseController(c.Response().Writer), w: c.Response(), r: c.Request().Body, pace: s.pace}
 }
 
-// Read extends the deadline that the server set for the whole request; an
-// error in setting it means a connection that has none.
+// Read extends the deadline that the server set for the whole request. An
+// error in setting one means a connection that has none.
 func (p *pacedBody) Read(b []byte) (int, error) {
 	_ = p.ctl.SetReadDeadline(time.Now().Add(p.pace))
 	n, err := p.r.Read(b)
@@ -127,10 +124,10 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes in steps that even a slow caller takes in time, and leaves no
-// deadline behind for the connection's next request.
+// Write writes in steps that even a slow caller takes in time. The last
+// deadline holds for what net/http sends after the handler, and is cleared by
+// it before the connection's next request.
 func (p *pacedBody) Write(b []byte) (written int, err error) {
-	defer p.ctl.SetWriteDeadline(time.Time{})
 	for len(b) > 0 && err == nil {
 		step := b[:min(len(b), smallBody)]
 		_ = p.ctl.SetWriteDeadline(time.Now().Add(p.pace))

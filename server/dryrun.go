@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"slices"
 
 	"github.com/labstack/echo/v4"
@@ -88,24 +87,4 @@ func (s *Server) inlineSpec(field json.RawMessage) (*gate.Spec, error) {
 		active.Hooks[i].Activation = gate.Always
 	}
 	return &active, nil
-}
-
-// validate is POST /v1/validate. A document with errors is a good request:
-// only a body that cannot be read at all is refused.
-func (s *Server) validate(c echo.Context) error {
-	if d := c.QueryParam("dialect"); d != "" && d != string(gate.Azure) {
-		return gate.Errorf(gate.CodeValidation, "dialect %q is unknown; there is %q", d, gate.Azure)
-	}
-	return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
-		_, findings, err := s.opt.ReadAny(mediaType(c.Request()), body)
-		if err != nil {
-			if findings = findingsOf(err); findings == nil {
-				return err
-			}
-		}
-		return s.answer(c, http.StatusOK, struct {
-			Valid    bool           `json:"valid"`
-			Findings []gate.Finding `json:"findings"`
-		}{!gate.HasErrors(findings), append([]gate.Finding{}, findings...)})
-	})
 }

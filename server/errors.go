@@ -104,7 +104,11 @@ func (s *Server) publicError(err error, c echo.Context) *gate.Error {
 		return gate.Errorf(codeMethodNotAllowed, "method %q is not allowed here, these are: %s", c.Request().Method, c.Response().Header().Get("Allow"))
 	}
 	if err != errPanicked {
-		s.log.LogAttrs(c.Request().Context(), slog.LevelError, "request failed",
+		level := slog.LevelError
+		if c.Request().Context().Err() != nil { // the caller has gone, and ended what was done for it
+			level = slog.LevelDebug
+		}
+		s.log.LogAttrs(c.Request().Context(), level, "request failed",
 			slog.String("request_id", requestIDOf(c)), slog.String("route", c.Path()), slog.Any("error", err))
 	}
 	return gate.Errorf(gate.CodeInternal, "the server failed; its log says why under request id %q", requestIDOf(c))
@@ -127,17 +131,4 @@ func codeOn(path string, code gate.Code) gate.Code {
 
 func tooLargeError(limit int64) *gate.Error {
 	return gate.Errorf(gate.CodeBodyTooLarge, "request body is over the limit of %d bytes", limit)
-}
-
-// findingsOf are the remarks in an error about a document's content; nil when
-// the error is about something else.
-func findingsOf(err error) []gate.Finding {
-	e, ok := errors.AsType[*gate.Error](err)
-	switch {
-	case !ok || e.Code != gate.CodeValidation && e.Code != gate.CodeInvalidObjectType:
-		return nil
-	case len(e.Details) == 0:
-		return []gate.Finding{{Severity: gate.SeverityError, Message: e.Message}}
-	}
-	return e.Details
 }

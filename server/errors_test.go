@@ -85,6 +85,15 @@ func TestErrorDetailsSayWhere(t *testing.T) {
 	if !strings.Contains(rec.Body.String(), want) {
 		t.Errorf("got %s, want %s", rec.Body, want)
 	}
+	w := newWorld(t)
+	w.echo.GET("/fails", func(echo.Context) error {
+		return &gate.Error{Code: gate.CodeValidation, Message: "spec is wrong", Details: []gate.Finding{
+			{Severity: gate.SeverityWarning, Path: "a", Message: "odd"}, {Severity: gate.SeverityError, Path: "b", Message: "wrong"}}}
+	})
+	want = `"details":[{"path":"b","line":0,"column":0,"message":"wrong"}]`
+	if rec := w.do("GET", "/fails", ""); !strings.Contains(rec.Body.String(), want) {
+		t.Errorf("with a warning beside it: got %s, want %s", rec.Body, want)
+	}
 	if rec := newWorld(t).do("GET", "/nowhere", ""); !strings.Contains(rec.Body.String(), `"details":[]`) {
 		t.Errorf("no empty details: %s", rec.Body)
 	}
@@ -190,5 +199,16 @@ func TestPanicOfAnEvaluatorIsTheHooksOwn(t *testing.T) {
 	got := fields(t, w.must(t, 200, "POST", "/v1/evaluate", stop))
 	if got["decision"] != "allow" || got["degraded"] != true {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestCallerThatGoesAwayIsNoErrorOfOurs(t *testing.T) {
+	w := newWorld(t)
+	w.store.down = context.Canceled
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	serve(w.Server, newRequest("GET", "/v1/evaluations", "").WithContext(gone))
+	if w.log.Len() > 0 {
+		t.Errorf("logged: %s", w.log)
 	}
 }

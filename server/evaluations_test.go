@@ -2,8 +2,11 @@ package server
 
 import (
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,6 +118,11 @@ func TestReportedFaultsOfRequests(t *testing.T) {
 		r.ContentLength = -1 // as a chunked upload has it
 		if status := serve(w.Server, r); status != 413 {
 			t.Errorf("chunked: status %d", status)
+		}
+		r = newRequest("POST", "/v1/evaluate", body)
+		r.Body = io.NopCloser(iotest.ErrReader(errors.New("was read")))
+		if status := serve(w.Server, r); status != 413 {
+			t.Errorf("a body that says it is too large was read: status %d", status)
 		}
 		if exact := stop + strings.Repeat(" ", 200-len(stop)); len(exact) == 200 {
 			w.must(t, 200, "POST", "/v1/evaluate", exact)

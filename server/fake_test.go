@@ -183,13 +183,15 @@ func (m *memory) Active(_ context.Context, session string) (map[string]bool, err
 	return switched, m.down
 }
 
-func (m *memory) Reserve(_ context.Context, key gate.IdempotencyKey, body [32]byte, _ time.Duration) (string, error) {
+func (m *memory) Reserve(ctx context.Context, key gate.IdempotencyKey, body [32]byte, _ time.Duration) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.keys[key]
 	switch {
 	case m.down != nil:
 		return "", m.down
+	case ctx.Err() != nil:
+		return "", ctx.Err()
 	case r == nil:
 		m.keys[key] = &reservation{body: body}
 		return "", nil

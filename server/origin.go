@@ -23,7 +23,7 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	}
 	origins := r.Header["Origin"]
 	for _, o := range origins {
-		if len(origins) > 1 || !s.ourOrigin(o, r.Host) {
+		if !s.ourOrigin(o, r.Host) {
 			return gate.Errorf(gate.CodeBadOrigin, "origin %q may not call this server", o)
 		}
 	}

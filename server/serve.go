@@ -12,7 +12,6 @@ import (
 
 const (
 	headerTimeout  = 10 * time.Second  // request line and headers
-	bodyTimeout    = 60 * time.Second  // a whole body; uploads have their own pace
 	idleTimeout    = 120 * time.Second // between two requests of a connection
 	maxHeaderBytes = 64 << 10
 	// lastAnswers is how long evaluations have to answer once they were told
@@ -29,7 +28,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	web := &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       bodyTimeout,
+		ReadTimeout:       s.pace, // ends with the body: hooks may take longer
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

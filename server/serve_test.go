@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,6 +122,7 @@ func TestStreamsDoNotWaitForEver(t *testing.T) {
 	for name, request := range map[string]string{
 		"a caller that does not read on":  "GET /v1/sessions/s/transcript HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"a caller that does not write on": "PUT /v1/sessions/s2/transcript HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nhalf",
+		"a caller that does not ask on":   "POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\nhalf",
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {
@@ -143,22 +145,49 @@ func TestStreamsDoNotWaitForEver(t *testing.T) {
 	}
 }
 
+func TestHooksMayTakeLongerThanTheBody(t *testing.T) {
+	w := newWorld(t)
+	w.pace = 300 * time.Millisecond
+	w.judge = func(ctx context.Context, _ gate.Input) gate.Verdict {
+		select {
+		case <-ctx.Done():
+			return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Timeout, Message: "cut short"}}
+		case <-time.After(2 * w.pace):
+			return gate.Verdict{Outcome: gate.Block, Reason: "took its time"}
+		}
+	}
+	w.agent(t, "marker", gate.Stop, "ends")
+	url, stop, ended := listen(t, w)
+	if got := <-ask(t, url); got["reason"] != "took its time" {
+		t.Errorf("got %v", got)
+	}
+	stop()
+	<-ended
+}
+
 func TestKeptConnectionAfterALargeAnswer(t *testing.T) {
 	w := newWorld(t)
-	w.pace = 20 * time.Millisecond
+	w.pace = 300 * time.Millisecond
 	w.shelf.texts["s"] = strings.Repeat("x", 1<<20)
 	url, stop, ended := listen(t, w)
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-	for range 2 {
-		resp, err := client.Get(url + "/v1/sessions/s/transcript")
+	var dials atomic.Int64
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dials.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}}}
+	for _, target := range []string{"/v1/sessions/s/transcript", "/healthz"} {
+		resp, err := client.Get(url + target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := io.Copy(io.Discard, resp.Body); n != 1<<20 || err != nil {
-			t.Fatalf("%d bytes, error %v", n, err)
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
 		}
 		resp.Body.Close()
-		time.Sleep(2 * w.pace) // a deadline that was left behind would end the connection
+		if dials.Load() != 1 {
+			t.Errorf("%s: the connection was not kept", target)
+		}
+		time.Sleep(w.pace + 50*time.Millisecond) // a deadline that was left behind would end the connection
 	}
 	client.CloseIdleConnections()
 	stop()

@@ -118,7 +118,7 @@ type Server struct {
 	draining  atomic.Bool
 	running   context.Context // ends when running evaluations must end
 	endRun    context.CancelFunc
-	pace      time.Duration // how long a streamed body may stand still
+	pace      time.Duration // how long a body may take, a streamed one stand still
 	leaseTime time.Duration // of an idempotency key
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"stopgate/gate"
 )
@@ -54,6 +55,20 @@ func TestUploadThatBreaksOffIsNotOurFault(t *testing.T) {
 	if w.log.Len() > 0 {
 		t.Errorf("logged as ours: %s", w.log)
 	}
+}
+
+func TestUploadOverItsLimit(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Limits.TranscriptBytes = 10 })
+	chunked := newRequest("PUT", "/v1/sessions/s/transcript", "12345678901")
+	chunked.ContentLength = -1
+	said := newRequest("PUT", "/v1/sessions/s/transcript", "12345678901")
+	said.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)) // must not be read
+	for name, r := range map[string]*http.Request{"chunked": chunked, "said beforehand": said} {
+		if status := serve(w.Server, r); status != 413 {
+			t.Errorf("%s: status %d", name, status)
+		}
+	}
+	w.must(t, 200, "PUT", "/v1/sessions/s/transcript", "1234567890")
 }
 
 func TestFaultG37LimitsAreEachRoutesOwn(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -215,14 +216,23 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// uneven is a store whose answers come late, not always equally.
+type uneven struct{ *memory }
+
+func (u uneven) PutSpec(ctx context.Context, s gate.StoredSpec, ifMatch string) (gate.StoredSpec, error) {
+	stored, err := u.memory.PutSpec(ctx, s, ifMatch)
+	time.Sleep(time.Duration(len(s.Document)%3) * time.Millisecond)
+	return stored, err
+}
+
 // TestStoreAndPoliciesAgree races writers of one name: what is stored last must
 // be what is in force.
 func TestStoreAndPoliciesAgree(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(o *Options) { o.Store = uneven{o.Store.(*memory)} })
 	var writers sync.WaitGroup
 	for i := range 32 {
 		writers.Go(func() {
-			w.do("PUT", agents+"/a", fmt.Sprintf(`{"name":"a","owner":"%d"}`, i))
+			w.do("PUT", agents+"/a", fmt.Sprintf(`{"name":"a","owner":"%d%s"}`, i, strings.Repeat(" ", i%7)))
 		})
 	}
 	writers.Wait()
