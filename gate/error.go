@@ -19,6 +19,7 @@ const (
 	CodeForbidden            Code = "forbidden"
 	CodeBadOrigin            Code = "bad_origin"
 	CodeNotFound             Code = "not_found"
+	CodeMethodNotAllowed     Code = "method_not_allowed" // a known route, another method
 	CodeConflict             Code = "conflict"
 	CodePreconditionFailed   Code = "precondition_failed"
 	CodeBodyTooLarge         Code = "body_too_large"

@@ -41,6 +41,9 @@ type Commit struct {
 	Key LedgerKey
 	// Seen are the counts that the evaluation was made with.
 	Seen Counts
+	// The record's payload belongs to the caller again once Commit has
+	// returned, also with an error.
+	//
 	// Settle is pure: given the counts as they are, what is to be stored. It
 	// is called with Seen first, outside the transaction, and once more inside
 	// it if the counts have changed meanwhile. The last call's results are
@@ -108,7 +111,8 @@ type Idempotency interface {
 	Reserve(ctx context.Context, key IdempotencyKey, body [32]byte, lease time.Duration) (evaluation string, err error)
 	// Renew lengthens the lease of a key that the caller holds.
 	Renew(ctx context.Context, key IdempotencyKey, lease time.Duration) error
-	// Release gives a key back whose evaluation did not come about.
+	// Release gives a key back whose evaluation did not come about. A key that
+	// was completed stays.
 	Release(ctx context.Context, key IdempotencyKey) error
 }
 

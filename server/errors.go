@@ -20,7 +20,7 @@ var statuses = map[gate.Code]int{
 	gate.CodeForbidden:            http.StatusForbidden,
 	gate.CodeBadOrigin:            http.StatusForbidden,
 	gate.CodeNotFound:             http.StatusNotFound,
-	codeMethodNotAllowed:          http.StatusMethodNotAllowed,
+	gate.CodeMethodNotAllowed:     http.StatusMethodNotAllowed,
 	gate.CodeConflict:             http.StatusConflict,
 	gate.CodePreconditionFailed:   http.StatusPreconditionFailed,
 	gate.CodeBodyTooLarge:         http.StatusRequestEntityTooLarge,
@@ -30,9 +30,6 @@ var statuses = map[gate.Code]int{
 	gate.CodeInternal:             http.StatusInternalServerError,
 	gate.CodeOverloaded:           http.StatusServiceUnavailable,
 }
-
-// codeMethodNotAllowed is the answer to a known path with another method.
-const codeMethodNotAllowed gate.Code = "method_not_allowed"
 
 var errPanicked = errors.New("handler panicked") // already logged, with its stack
 
@@ -101,7 +98,7 @@ func (s *Server) publicError(err error, c echo.Context) *gate.Error {
 	case errors.As(err, &framework) && framework.Code == http.StatusNotFound:
 		return gate.Errorf(gate.CodeNotFound, "no route %s %q", c.Request().Method, c.Request().URL.Path)
 	case errors.As(err, &framework) && framework.Code == http.StatusMethodNotAllowed:
-		return gate.Errorf(codeMethodNotAllowed, "method %q is not allowed here, these are: %s", c.Request().Method, c.Response().Header().Get("Allow"))
+		return gate.Errorf(gate.CodeMethodNotAllowed, "method %q is not allowed here, these are: %s", c.Request().Method, c.Response().Header().Get("Allow"))
 	}
 	if err != errPanicked {
 		level := slog.LevelError

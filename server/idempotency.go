@@ -68,7 +68,7 @@ func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyK
 	if err != nil {
 		return err
 	}
-	decided = true // if its commit failed, the lease frees the key
+	decided = d.GateError == nil // if its commit failed, a retry may try again at once
 	return s.conclude(c, &ev, d)
 }
 

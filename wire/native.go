@@ -2,10 +2,15 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"stopgate/gate"
 )
+
+// maxSession is how long a session's name may be, in bytes: it must fit into a
+// path of the API.
+const maxSession = 512
 
 // DecodeNative reads the body of POST /v1/evaluate: the azure context of
 // spec/azure.md 25, `session_id`, `transcript` (a string or an array of
@@ -60,6 +65,9 @@ func DecodeNative(body []byte) (gate.Event, error) {
 	}
 	if ev.Name.ForTool() && ev.ToolName == "" && !f.found("tool_name") {
 		f.wrong("tool_name", "the name of the tool, since "+name+" is about one tool call")
+	}
+	if len(ev.Session) > maxSession || strings.ContainsRune(ev.Session, 0) {
+		f.wrong("session_id", fmt.Sprintf("at most %d bytes without NUL", maxSession))
 	}
 	if err := f.err(); err != nil {
 		return gate.Event{}, err

@@ -67,6 +67,8 @@ func TestNativeErrors(t *testing.T) {
 			gate.CodeValidation, `"agent_name": want a string; "transcript"`},
 		{"negative count", `{"hook_event_name":"Stop","agent_name":"a","stop_rejection_count":-1}`, gate.CodeValidation, "not negative"},
 		{"half a turn", `{"hook_event_name":"Stop","agent_name":"a","current_turn":1.5}`, gate.CodeValidation, "whole number"},
+		{"long session", `{"hook_event_name":"Stop","agent_name":"a","session_id":"` + strings.Repeat("s", 513) + `"}`, gate.CodeValidation, "512 bytes"},
+		{"session with NUL", `{"hook_event_name":"Stop","agent_name":"a","session_id":"a\u0000b"}`, gate.CodeValidation, "without NUL"},
 		{"huge turn", `{"hook_event_name":"Stop","agent_name":"a","current_turn":1e300}`, gate.CodeValidation, "whole number"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
