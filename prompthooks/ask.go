@@ -25,7 +25,9 @@ func (t *trial) ask(ctx context.Context) (Response, error) {
 		return Response{}, &gate.Failure{Code: gate.BudgetExhausted,
 			Message: fmt.Sprintf("the judge used %d tokens of %d and gave no verdict", t.spent(), t.judge.maxTokens)}
 	}
-	t.req.MaxOutputTokens = min(maxOutputTokens, max(left, minOutputTokens))
+	if left < fewOutputTokens {
+		t.req.MaxOutputTokens = max(left, minOutputTokens)
+	}
 	answer, err := t.generate(ctx)
 	if err != nil {
 		return Response{}, err

@@ -471,6 +471,13 @@ func TestTokenBudget(t *testing.T) {
 			}
 		}
 	})
+	t.Run("an answer is held to what is left, once that is little", func(t *testing.T) {
+		m := scripted(costs(6_000, says("hm")), says(yes))
+		ask(t, m, nil, 0, 10_000)
+		if first, second := m.asked[0].MaxOutputTokens, m.asked[1].MaxOutputTokens; first != 0 || second != 4_000 {
+			t.Errorf("at first %d, then %d", first, second)
+		}
+	})
 	t.Run("tokens below zero give nothing back", func(t *testing.T) {
 		a := func(Request) (Response, error) {
 			return Response{Message: Message{Text: yes}, Usage: gate.Usage{PromptTokens: -5, OutputTokens: -5, CachedTokens: -5}}, nil

@@ -36,7 +36,9 @@ type Request struct {
 	Force string
 	// Schema, when not nil, is what the answer's text must be JSON of. It is
 	// never set together with Tools: models refuse the two in one request.
-	Schema          *Schema
+	Schema *Schema
+	// MaxOutputTokens bounds the answer, thoughts included; 0: as the model
+	// likes.
 	MaxOutputTokens int
 }
 

@@ -16,10 +16,12 @@ const (
 	// maxCalls is how many tool calls of one answer are run. A model that asks
 	// for more at once is not reading what it gets.
 	maxCalls = 8
-	// maxOutputTokens leaves room for a thinking model's thoughts, which count
-	// as output, and ends one that rambles.
-	maxOutputTokens = 16 << 10
-	// minOutputTokens is room for a verdict even at the end of the budget.
+	// fewOutputTokens is when the rest of the budget is so small that an
+	// answer must be held to it; minOutputTokens is room for a verdict all the
+	// same. Before that an answer may be as long as the model likes: a limit
+	// would cut a thinking model's thoughts, and some models refuse one that
+	// is larger than their own.
+	fewOutputTokens = 8 << 10
 	minOutputTokens = 1 << 10
 )
 

@@ -63,6 +63,7 @@ func TestAzure32OddBodies(t *testing.T) {
 		{"CONTINUATION makes no hidden request", candidate(content + `,"finishReason":"CONTINUATION","continuationToken":"AAAA"`), gate.ModelTruncated, 2},
 		{"a continuation token alone makes none either", candidate(`"content":{"parts":[{"text":"x"}]},"continuationToken":"AAAA"`), gate.BadVerdict, 2},
 		{"MALFORMED_FUNCTION_CALL", candidate(`"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"print(x)"`), gate.BadVerdict, 2},
+		{"OTHER", candidate(`"finishReason":"OTHER"`), gate.BadVerdict, 2},
 		{"a reason of the future", candidate(content + `,"finishReason":"SOLAR_FLARE"`), gate.BadVerdict, 2},
 		{"prose", candidate(`"content":{"parts":[{"text":"The response is not supported."}]},"finishReason":"STOP"`), gate.BadVerdict, 2},
 		{"HTML", `<html><body>{"ok":true}</body></html>`, gate.ModelUnavailable, 1},

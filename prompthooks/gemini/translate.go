@@ -148,11 +148,11 @@ func finish(r genai.FinishReason) prompthooks.Finish {
 		return prompthooks.Finished
 	case genai.FinishReasonMaxTokens, genai.FinishReasonContinuation:
 		return prompthooks.Truncated
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage, genai.FinishReasonOther,
+	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage,
 		genai.FinishReasonBlocklist, genai.FinishReasonProhibitedContent, genai.FinishReasonSPII:
 		return prompthooks.Refused
 	}
-	return prompthooks.Malformed // a broken function call, or a reason that we do not know
+	return prompthooks.Malformed // a broken function call, OTHER, or a reason that we do not know
 }
 
 func usage(u *genai.GenerateContentResponseUsageMetadata) gate.Usage {
