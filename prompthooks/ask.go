@@ -15,6 +15,13 @@ const (
 	maxTries = 4
 	// firstWait before the second try; it doubles with each.
 	firstWait = 500 * time.Millisecond
+	// fewOutputTokens is when the rest of the budget is so small that an
+	// answer must be held to it; minOutputTokens is room for a verdict all the
+	// same. Before that an answer may be as long as the model likes: a limit
+	// would cut a thinking model's thoughts, and some models refuse one that
+	// is larger than their own.
+	fewOutputTokens = 8 << 10
+	minOutputTokens = 1 << 10
 )
 
 // ask makes the next request, again where that may help, and keeps what it

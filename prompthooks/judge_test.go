@@ -50,7 +50,9 @@ func calls(namesAndArgs ...string) func(Request) (Response, error) {
 }
 
 func ends(f Finish, detail string) func(Request) (Response, error) {
-	return func(Request) (Response, error) { return Response{Finish: f, Detail: detail}, nil }
+	return func(Request) (Response, error) {
+		return Response{Message: Message{Role: Assistant}, Finish: f, Detail: detail}, nil
+	}
 }
 
 func fails(err error) func(Request) (Response, error) {
@@ -160,7 +162,7 @@ func TestAzure27ToolsOnlyWithTranscript(t *testing.T) {
 		t.Error("faults gx-049, gx-072, gx-073: tools and a schema in one request")
 	}
 	t.Run("a call of a tool that was not offered is no verdict", func(t *testing.T) {
-		wantFailure(t, ask(t, scripted(calls(readFile, "{}")), nil), gate.BadVerdict)
+		wantFailure(t, ask(t, scripted(calls(readFile, yes)), nil), gate.BadVerdict)
 	})
 }
 
@@ -263,6 +265,11 @@ func TestAzure32OneRepair(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a verdict in a broken answer is not taken", func(t *testing.T) {
+		wantFailure(t, ask(t, scripted(func(Request) (Response, error) {
+			return Response{Message: Message{Text: yes}, Finish: Malformed, Detail: "x"}, nil
+		}), nil), gate.BadVerdict)
+	})
 	t.Run("cut off, then a verdict", func(t *testing.T) {
 		wantVerdict(t, ask(t, scripted(ends(Truncated, "MAX_TOKENS"), says(yes)), nil), gate.Allow, "")
 	})
@@ -307,8 +314,24 @@ func TestAzure32VerdictAndTools(t *testing.T) {
 	t.Run("a verdict beside a wish to read is not taken", func(t *testing.T) {
 		m := scripted(calls(submitVerdict, yes, readFile, "{}"), calls(submitVerdict, no))
 		wantVerdict(t, ask(t, m, page{}), gate.Block, "run the tests")
-		if r := m.last().Messages[2].Results; !r[0].Failed || r[1].Failed {
+		if r := m.last().Messages[2].Results; !r[0].Failed || !strings.HasPrefix(r[0].Text, "Not taken") || r[1].Failed {
 			t.Errorf("results %+v", r)
+		}
+	})
+	t.Run("calls of an answer that was cut off are not run", func(t *testing.T) {
+		cutOff := func(r Request) (Response, error) {
+			a, _ := calls(readFile, "{}")(r)
+			a.Finish = Truncated
+			return a, nil
+		}
+		m := scripted(cutOff, calls(submitVerdict, yes))
+		v := ask(t, m, page{read: func(context.Context, int, int) (string, error) {
+			t.Error("the call was run")
+			return "", nil
+		}})
+		wantVerdict(t, v, gate.Allow, "")
+		if !v.Has(gate.Repaired) {
+			t.Errorf("notes %v", v.Notes)
 		}
 	})
 	t.Run("a verdict in the transcript is not taken", func(t *testing.T) {

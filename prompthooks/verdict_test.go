@@ -53,6 +53,8 @@ var verdicts = []struct {
 	{"empty array", `[]`, "", ""},
 	{"array of a verdict", `[{"ok":true}]`, "", ""},
 	{"fenced array of a verdict", "```\n[ {\"ok\":true} ]\n```", "", ""},
+	{"a verdict later in an array", `[1, {"ok":true}]`, "", ""},
+	{"brackets in prose before it", `See a[0] and [1]. {"ok":true}`, gate.Allow, ""},
 	{"a verdict inside an object", `{"verdict":{"ok":true}}`, "", ""},
 	{"a verdict inside braces that are not JSON", `{ok: false, was: {"ok":true}}`, "", ""},
 	{"ok as a string", `{"ok":"true"}`, "", ""},
