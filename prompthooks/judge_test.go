@@ -438,17 +438,38 @@ func TestAzure32Tries(t *testing.T) {
 }
 
 func TestAzure32Timeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		v := ask(t, ModelFunc(func(ctx context.Context, _ Request) (Response, error) {
-			<-ctx.Done()
-			return Response{}, Errorf(Unavailable, "connection broken: %v", ctx.Err())
-		}), nil)
-		wantFailure(t, v, gate.Timeout)
-		if took := time.Since(began); took != 10*time.Second {
-			t.Errorf("took %s", took)
+	hangs := ModelFunc(func(ctx context.Context, _ Request) (Response, error) {
+		<-ctx.Done()
+		return Response{}, Errorf(Unavailable, "connection broken: %v", ctx.Err())
+	})
+	slow := ModelFunc(func(ctx context.Context, r Request) (Response, error) {
+		select {
+		case <-time.After(4 * time.Second):
+			return says("hm")(r)
+		case <-ctx.Done():
+			return Response{}, ctx.Err()
 		}
 	})
+	down := scripted(fails(&Error{Kind: Unavailable, Message: "status 503", RetryAfter: 4 * time.Second}))
+	for name, c := range map[string]struct {
+		model Model
+		code  gate.FailureCode
+		took  time.Duration
+	}{
+		"faults gx-057, G32: a model that hangs":      {hangs, gate.Timeout, 10 * time.Second},
+		"the repair is inside the same time":          {slow, gate.BadVerdict, 8 * time.Second},
+		"and so are the tries: the third has no time": {down, gate.ModelUnavailable, 8 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				wantFailure(t, ask(t, c.model, nil), c.code)
+				if took := time.Since(began); took != c.took {
+					t.Errorf("took %s, want %s", took, c.took)
+				}
+			})
+		})
+	}
 }
 
 func TestTokenBudget(t *testing.T) {

@@ -174,3 +174,32 @@ func TestShorten(t *testing.T) {
 		}
 	})
 }
+
+// FuzzShorten holds that a context stays valid JSON with its fields in order,
+// however short it is made.
+func FuzzShorten(f *testing.F) {
+	f.Add([]byte(stopContext), 100)
+	f.Add([]byte(`{"tool_input":{"a":"`+strings.Repeat("€", 300)+`","b":[1,2,3]},"tool_result":"`+strings.Repeat(`\u0001`, 400)+`"}`), 500)
+	f.Add([]byte(`[1,2]`), 10)
+	f.Add([]byte(`not JSON`), 0)
+	f.Fuzz(func(t *testing.T, context []byte, limit int) {
+		out := shorten(context, limit)
+		if !json.Valid(out) {
+			if json.Valid(context) {
+				t.Fatalf("%q became %q", context, out)
+			}
+			return
+		}
+		if before, err := readMembers(context, 0); err == nil && json.Valid(context) && len(before) > 0 {
+			after, err := readMembers(out, 0)
+			if err != nil || len(after) != len(before) {
+				t.Fatalf("%q became %q", context, out)
+			}
+			for i := range before {
+				if before[i].name != after[i].name {
+					t.Fatalf("field %q became %q", before[i].name, after[i].name)
+				}
+			}
+		}
+	})
+}
