@@ -33,14 +33,14 @@ func scripted(answers ...func(Request) (Response, error)) *script { return &scri
 
 func says(text string) func(Request) (Response, error) {
 	return func(Request) (Response, error) {
-		return Response{Message: Message{Role: Assistant, Text: text, Native: "native of " + text},
+		return Response{Message: Message{Role: Assistant, Text: text, Native: json.RawMessage("native of " + text)},
 			Usage: gate.Usage{PromptTokens: 100, CachedTokens: 60, OutputTokens: 10}}, nil
 	}
 }
 
 // calls answers with tool calls: name, arguments, name, arguments …
 func calls(namesAndArgs ...string) func(Request) (Response, error) {
-	m := Message{Role: Assistant, Native: "native calls"}
+	m := Message{Role: Assistant, Native: json.RawMessage("native calls")}
 	for i := 0; i < len(namesAndArgs); i += 2 {
 		m.Calls = append(m.Calls, Call{ID: fmt.Sprint("id", i/2), Name: namesAndArgs[i], Args: json.RawMessage(namesAndArgs[i+1])})
 	}
@@ -182,7 +182,7 @@ func TestAzure29JudgeReadsTranscript(t *testing.T) {
 		t.Errorf("searched %+v", got)
 	}
 	msgs := m.last().Messages
-	if len(msgs) != 3 || msgs[1].Native != "native calls" || len(msgs[2].Results) != 2 {
+	if len(msgs) != 3 || string(msgs[1].Native) != "native calls" || len(msgs[2].Results) != 2 {
 		t.Fatalf("messages %+v", msgs)
 	}
 	for i, want := range []struct{ id, name, text string }{{"id0", grepSearch, "GREPPED"}, {"id1", readFile, "READ 7 3"}} {
@@ -245,7 +245,7 @@ func TestAzure32OneRepair(t *testing.T) {
 			t.Errorf("notes %v, usage %+v", v.Notes, v.Usage)
 		}
 		msgs := m.last().Messages
-		if len(msgs) != 3 || msgs[1].Native != "native of Yes, all done." || !strings.Contains(msgs[2].Text, "not a verdict") {
+		if len(msgs) != 3 || string(msgs[1].Native) != "native of Yes, all done." || !strings.Contains(msgs[2].Text, "not a verdict") {
 			t.Errorf("messages %+v", msgs)
 		}
 	})
@@ -513,6 +513,18 @@ func TestTokenBudget(t *testing.T) {
 			if size > maxConversationBytes+maxCalls*maxResultBytes+64<<10 {
 				t.Fatalf("a request of %d bytes", size)
 			}
+		}
+	})
+	t.Run("what a model wants back counts too", func(t *testing.T) {
+		thinks := func(r Request) (Response, error) {
+			a, _ := calls(readFile, "{}")(r)
+			a.Message.Native = make(json.RawMessage, maxConversationBytes)
+			return a, nil
+		}
+		m := scripted(thinks, calls(submitVerdict, yes))
+		wantVerdict(t, ask(t, m, page{}), gate.Allow, "")
+		if m.last().Force != submitVerdict {
+			t.Error("no verdict was asked for")
 		}
 	})
 	t.Run("an answer is held to what is left, once that is little", func(t *testing.T) {

@@ -70,6 +70,13 @@ func TestAzure30ContractIsStated(t *testing.T) {
 			}
 		}
 	}
+	t.Run("faults G20, transcript-01, transcript-04: the answer under judgement outranks the conversation", func(t *testing.T) {
+		for _, want := range []string{"newer than anything in the conversation", "superseded"} {
+			if !strings.Contains(system+systemTools, want) {
+				t.Errorf("the system text lacks %q", want)
+			}
+		}
+	})
 }
 
 // What the agent wrote must stand inside the fence as it is, and nothing that

@@ -100,7 +100,7 @@ func (t *trial) open() error {
 // say adds a message to the conversation.
 func (t *trial) say(m Message) {
 	t.req.Messages = append(t.req.Messages, m)
-	t.size += len(m.Text)
+	t.size += len(m.Text) + len(m.Native)
 	for _, c := range m.Calls {
 		t.size += len(c.Args)
 	}

@@ -19,7 +19,7 @@ var verdicts = []struct {
 	{"ok with a reason", `{"ok":true,"reason":"fine"}`, gate.Allow, "fine"},
 	{"ok with reason null", `{"ok":true,"reason":null}`, gate.Allow, ""},
 	{"not ok", `{"ok":false,"reason":"x"}`, gate.Block, "x"},
-	{"not ok without reason is still a block", `{"ok":false}`, gate.Block, ""},
+	{"fault G13: not ok without reason is still a block", `{"ok":false}`, gate.Block, ""},
 	{"expanded block", `{"decision":"block","reason":"x"}`, gate.Block, "x"},
 	{"expanded allow", `{"decision":"allow"}`, gate.Allow, ""},
 	{"fault promptjson-01, G07: approve is allow", `{"decision":"approve","reason":"done"}`, gate.Allow, "done"},

@@ -109,7 +109,10 @@ func (p *Provider) failure(ex *exchange, err error) *prompthooks.Error {
 		said = api.Message
 	}
 	said = clip(redact(said, p.apiKey), 300)
+	_, sent := errors.AsType[*url.Error](err)
 	switch {
+	case ex.status == 0 && !sent:
+		return prompthooks.Errorf(prompthooks.Rejected, "gemini: the request cannot be made: %s", said)
 	case ex.status == 0:
 		return prompthooks.Errorf(prompthooks.Unavailable, "gemini: the server cannot be reached: %s", said)
 	case ex.status == http.StatusTooManyRequests:

@@ -203,7 +203,7 @@ func TestNobodyListens(t *testing.T) {
 	s := serve(t, hang)
 	s.Close()
 	in := stop(nil)
-	in.Hook.Timeout = time.Second
+	in.Hook.Timeout = 2 * time.Second
 	v := evaluate(t, s, in)
 	if v.Failure == nil || v.Failure.Code != gate.ModelUnavailable {
 		t.Errorf("got %s %+v", v.Outcome, v.Failure)

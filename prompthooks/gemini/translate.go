@@ -56,8 +56,8 @@ func fill(body map[string]any, req prompthooks.Request) {
 func contents(messages []prompthooks.Message) []any {
 	turns := make([]any, len(messages))
 	for i, m := range messages {
-		if native, ok := m.Native.(json.RawMessage); ok {
-			turns[i] = native
+		if m.Native != nil {
+			turns[i] = m.Native
 			continue
 		}
 		c := &genai.Content{Role: genai.RoleUser}
@@ -117,9 +117,7 @@ func response(answer *genai.GenerateContentResponse, content json.RawMessage) pr
 	if c.Content == nil {
 		return r
 	}
-	if content != nil {
-		r.Message.Native = content
-	}
+	r.Message.Native = content
 	for _, p := range c.Content.Parts {
 		switch {
 		case p == nil || p.Thought: // a thought is not the answer
