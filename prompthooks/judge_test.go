@@ -502,6 +502,9 @@ func TestTokenBudget(t *testing.T) {
 			return strings.Repeat(strings.Repeat("x", 1000)+"\n", 1000), nil
 		}}, 1000, 1e9)
 		wantFailure(t, v, gate.BadVerdict) // it never gave one
+		if n := len(v.Evidence.Steps); n > len(m.asked)*(maxCalls+1) {
+			t.Errorf("%d steps for %d answers", n, len(m.asked))
+		}
 		for _, r := range m.asked {
 			size := 0
 			for _, msg := range r.Messages {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,8 +156,8 @@ func TestShorten(t *testing.T) {
 	} {
 		t.Run("any JSON as a tool's input: "+name, func(t *testing.T) {
 			got, _ := parse(t, "p", `{"tool_name":"T","tool_input":`+input+`,"tool_result":"`+big+`"}`)
-			if got["tool_name"] != "T" {
-				t.Errorf("tool_name: %v", got["tool_name"])
+			if got["tool_name"] != "T" || strings.Contains(fmt.Sprint(got), "\uFFFD") {
+				t.Errorf("tool_name %v, or half a rune", got["tool_name"])
 			}
 		})
 	}
@@ -174,6 +175,11 @@ func TestShorten(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a short object stays one, whatever the limit", func(t *testing.T) {
+		if got := string(shorten([]byte(`{"a": [1]}`), 3)); got != `{"a":[1]}` {
+			t.Errorf("got %s", got)
+		}
+	})
 	t.Run("what fits is left as it is", func(t *testing.T) {
 		context := `{"final_output":"` + strings.Repeat("x", 150<<10) + `"}`
 		if text := render(t, "p", context); !strings.Contains(text, context) {
