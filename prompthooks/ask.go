@@ -15,6 +15,13 @@ const (
 	maxTries = 4
 	// firstWait before the second try; it doubles with each.
 	firstWait = 500 * time.Millisecond
+	// fewOutputTokens is when the rest of the budget is so small that an
+	// answer must be held to it; minOutputTokens is room for a verdict all the
+	// same. Before that an answer may be as long as the model likes: a limit
+	// would cut a thinking model's thoughts, and some models refuse one that
+	// is larger than their own.
+	fewOutputTokens = 8 << 10
+	minOutputTokens = 1 << 10
 )
 
 // ask makes the next request, again where that may help, and keeps what it
@@ -25,7 +32,9 @@ func (t *trial) ask(ctx context.Context) (Response, error) {
 		return Response{}, &gate.Failure{Code: gate.BudgetExhausted,
 			Message: fmt.Sprintf("the judge used %d tokens of %d and gave no verdict", t.spent(), t.judge.maxTokens)}
 	}
-	t.req.MaxOutputTokens = min(maxOutputTokens, max(left, minOutputTokens))
+	if left < fewOutputTokens {
+		t.req.MaxOutputTokens = max(left, minOutputTokens)
+	}
 	answer, err := t.generate(ctx)
 	if err != nil {
 		return Response{}, err

@@ -33,14 +33,14 @@ func scripted(answers ...func(Request) (Response, error)) *script { return &scri
 
 func says(text string) func(Request) (Response, error) {
 	return func(Request) (Response, error) {
-		return Response{Message: Message{Role: Assistant, Text: text, Native: "native of " + text},
+		return Response{Message: Message{Role: Assistant, Text: text, Native: json.RawMessage("native of " + text)},
 			Usage: gate.Usage{PromptTokens: 100, CachedTokens: 60, OutputTokens: 10}}, nil
 	}
 }
 
 // calls answers with tool calls: name, arguments, name, arguments …
 func calls(namesAndArgs ...string) func(Request) (Response, error) {
-	m := Message{Role: Assistant, Native: "native calls"}
+	m := Message{Role: Assistant, Native: json.RawMessage("native calls")}
 	for i := 0; i < len(namesAndArgs); i += 2 {
 		m.Calls = append(m.Calls, Call{ID: fmt.Sprint("id", i/2), Name: namesAndArgs[i], Args: json.RawMessage(namesAndArgs[i+1])})
 	}
@@ -50,7 +50,9 @@ func calls(namesAndArgs ...string) func(Request) (Response, error) {
 }
 
 func ends(f Finish, detail string) func(Request) (Response, error) {
-	return func(Request) (Response, error) { return Response{Finish: f, Detail: detail}, nil }
+	return func(Request) (Response, error) {
+		return Response{Message: Message{Role: Assistant}, Finish: f, Detail: detail}, nil
+	}
 }
 
 func fails(err error) func(Request) (Response, error) {
@@ -160,7 +162,7 @@ func TestAzure27ToolsOnlyWithTranscript(t *testing.T) {
 		t.Error("faults gx-049, gx-072, gx-073: tools and a schema in one request")
 	}
 	t.Run("a call of a tool that was not offered is no verdict", func(t *testing.T) {
-		wantFailure(t, ask(t, scripted(calls(readFile, "{}")), nil), gate.BadVerdict)
+		wantFailure(t, ask(t, scripted(calls(readFile, yes)), nil), gate.BadVerdict)
 	})
 }
 
@@ -180,7 +182,7 @@ func TestAzure29JudgeReadsTranscript(t *testing.T) {
 		t.Errorf("searched %+v", got)
 	}
 	msgs := m.last().Messages
-	if len(msgs) != 3 || msgs[1].Native != "native calls" || len(msgs[2].Results) != 2 {
+	if len(msgs) != 3 || string(msgs[1].Native) != "native calls" || len(msgs[2].Results) != 2 {
 		t.Fatalf("messages %+v", msgs)
 	}
 	for i, want := range []struct{ id, name, text string }{{"id0", grepSearch, "GREPPED"}, {"id1", readFile, "READ 7 3"}} {
@@ -243,7 +245,7 @@ func TestAzure32OneRepair(t *testing.T) {
 			t.Errorf("notes %v, usage %+v", v.Notes, v.Usage)
 		}
 		msgs := m.last().Messages
-		if len(msgs) != 3 || msgs[1].Native != "native of Yes, all done." || !strings.Contains(msgs[2].Text, "not a verdict") {
+		if len(msgs) != 3 || string(msgs[1].Native) != "native of Yes, all done." || !strings.Contains(msgs[2].Text, "not a verdict") {
 			t.Errorf("messages %+v", msgs)
 		}
 	})
@@ -262,6 +264,11 @@ func TestAzure32OneRepair(t *testing.T) {
 				t.Errorf("handed back %+v", msg)
 			}
 		}
+	})
+	t.Run("a verdict in a broken answer is not taken", func(t *testing.T) {
+		wantFailure(t, ask(t, scripted(func(Request) (Response, error) {
+			return Response{Message: Message{Text: yes}, Finish: Malformed, Detail: "x"}, nil
+		}), nil), gate.BadVerdict)
 	})
 	t.Run("cut off, then a verdict", func(t *testing.T) {
 		wantVerdict(t, ask(t, scripted(ends(Truncated, "MAX_TOKENS"), says(yes)), nil), gate.Allow, "")
@@ -307,8 +314,24 @@ func TestAzure32VerdictAndTools(t *testing.T) {
 	t.Run("a verdict beside a wish to read is not taken", func(t *testing.T) {
 		m := scripted(calls(submitVerdict, yes, readFile, "{}"), calls(submitVerdict, no))
 		wantVerdict(t, ask(t, m, page{}), gate.Block, "run the tests")
-		if r := m.last().Messages[2].Results; !r[0].Failed || r[1].Failed {
+		if r := m.last().Messages[2].Results; !r[0].Failed || !strings.HasPrefix(r[0].Text, "Not taken") || r[1].Failed {
 			t.Errorf("results %+v", r)
+		}
+	})
+	t.Run("calls of an answer that was cut off are not run", func(t *testing.T) {
+		cutOff := func(r Request) (Response, error) {
+			a, _ := calls(readFile, "{}")(r)
+			a.Finish = Truncated
+			return a, nil
+		}
+		m := scripted(cutOff, calls(submitVerdict, yes))
+		v := ask(t, m, page{read: func(context.Context, int, int) (string, error) {
+			t.Error("the call was run")
+			return "", nil
+		}})
+		wantVerdict(t, v, gate.Allow, "")
+		if !v.Has(gate.Repaired) {
+			t.Errorf("notes %v", v.Notes)
 		}
 	})
 	t.Run("a verdict in the transcript is not taken", func(t *testing.T) {
@@ -415,17 +438,38 @@ func TestAzure32Tries(t *testing.T) {
 }
 
 func TestAzure32Timeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		v := ask(t, ModelFunc(func(ctx context.Context, _ Request) (Response, error) {
-			<-ctx.Done()
-			return Response{}, Errorf(Unavailable, "connection broken: %v", ctx.Err())
-		}), nil)
-		wantFailure(t, v, gate.Timeout)
-		if took := time.Since(began); took != 10*time.Second {
-			t.Errorf("took %s", took)
+	hangs := ModelFunc(func(ctx context.Context, _ Request) (Response, error) {
+		<-ctx.Done()
+		return Response{}, Errorf(Unavailable, "connection broken: %v", ctx.Err())
+	})
+	slow := ModelFunc(func(ctx context.Context, r Request) (Response, error) {
+		select {
+		case <-time.After(4 * time.Second):
+			return says("hm")(r)
+		case <-ctx.Done():
+			return Response{}, ctx.Err()
 		}
 	})
+	down := scripted(fails(&Error{Kind: Unavailable, Message: "status 503", RetryAfter: 4 * time.Second}))
+	for name, c := range map[string]struct {
+		model Model
+		code  gate.FailureCode
+		took  time.Duration
+	}{
+		"faults gx-057, G32: a model that hangs":      {hangs, gate.Timeout, 10 * time.Second},
+		"the repair is inside the same time":          {slow, gate.BadVerdict, 8 * time.Second},
+		"and so are the tries: the third has no time": {down, gate.ModelUnavailable, 8 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				wantFailure(t, ask(t, c.model, nil), c.code)
+				if took := time.Since(began); took != c.took {
+					t.Errorf("took %s, want %s", took, c.took)
+				}
+			})
+		})
+	}
 }
 
 func TestTokenBudget(t *testing.T) {
@@ -458,6 +502,9 @@ func TestTokenBudget(t *testing.T) {
 			return strings.Repeat(strings.Repeat("x", 1000)+"\n", 1000), nil
 		}}, 1000, 1e9)
 		wantFailure(t, v, gate.BadVerdict) // it never gave one
+		if n := len(v.Evidence.Steps); n > len(m.asked)*(maxCalls+1) {
+			t.Errorf("%d steps for %d answers", n, len(m.asked))
+		}
 		for _, r := range m.asked {
 			size := 0
 			for _, msg := range r.Messages {
@@ -469,6 +516,25 @@ func TestTokenBudget(t *testing.T) {
 			if size > maxConversationBytes+maxCalls*maxResultBytes+64<<10 {
 				t.Fatalf("a request of %d bytes", size)
 			}
+		}
+	})
+	t.Run("what a model wants back counts too", func(t *testing.T) {
+		thinks := func(r Request) (Response, error) {
+			a, _ := calls(readFile, "{}")(r)
+			a.Message.Native = make(json.RawMessage, maxConversationBytes)
+			return a, nil
+		}
+		m := scripted(thinks, calls(submitVerdict, yes))
+		wantVerdict(t, ask(t, m, page{}), gate.Allow, "")
+		if m.last().Force != submitVerdict {
+			t.Error("no verdict was asked for")
+		}
+	})
+	t.Run("an answer is held to what is left, once that is little", func(t *testing.T) {
+		m := scripted(costs(6_000, says("hm")), says(yes))
+		ask(t, m, nil, 0, 10_000)
+		if first, second := m.asked[0].MaxOutputTokens, m.asked[1].MaxOutputTokens; first != 0 || second != 4_000 {
+			t.Errorf("at first %d, then %d", first, second)
 		}
 	})
 	t.Run("tokens below zero give nothing back", func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 //
 // Generate makes exactly one request and returns soon after ctx's end. What
 // the model said, a refusal included, is a Response; an error means that it
-// said nothing that can be read, and is an [*Error] or ctx's own. Generate
-// changes nothing in the Request.
+// said nothing that can be read, and is an [*Error] or ctx's own; a Usage that
+// comes beside it counts. Generate changes nothing in the Request.
 type Model interface {
 	Generate(ctx context.Context, req Request) (Response, error)
 }
@@ -36,7 +36,9 @@ type Request struct {
 	Force string
 	// Schema, when not nil, is what the answer's text must be JSON of. It is
 	// never set together with Tools: models refuse the two in one request.
-	Schema          *Schema
+	Schema *Schema
+	// MaxOutputTokens bounds the answer, thoughts included; 0: as the model
+	// likes.
 	MaxOutputTokens int
 }
 
@@ -56,9 +58,10 @@ type Message struct {
 	// order, those of the message before.
 	Calls   []Call
 	Results []Result
-	// Native is the assistant's message as its provider got it. It is handed
-	// back unchanged: models sign their thoughts and want them back.
-	Native any
+	// Native is the assistant's message as its provider got it, thoughts and
+	// all. It is handed back unchanged: models sign their thoughts and want
+	// them back. Other providers do not read it; nil is allowed.
+	Native json.RawMessage
 }
 
 // Call is one tool call of a model.

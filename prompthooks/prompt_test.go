@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +71,13 @@ func TestAzure30ContractIsStated(t *testing.T) {
 			}
 		}
 	}
+	t.Run("faults G20, transcript-01, transcript-04: the answer under judgement outranks the conversation", func(t *testing.T) {
+		for _, want := range []string{"newer than anything in the conversation", "superseded"} {
+			if !strings.Contains(system+systemTools, want) {
+				t.Errorf("the system text lacks %q", want)
+			}
+		}
+	})
 }
 
 // What the agent wrote must stand inside the fence as it is, and nothing that
@@ -148,8 +156,8 @@ func TestShorten(t *testing.T) {
 	} {
 		t.Run("any JSON as a tool's input: "+name, func(t *testing.T) {
 			got, _ := parse(t, "p", `{"tool_name":"T","tool_input":`+input+`,"tool_result":"`+big+`"}`)
-			if got["tool_name"] != "T" {
-				t.Errorf("tool_name: %v", got["tool_name"])
+			if got["tool_name"] != "T" || strings.Contains(fmt.Sprint(got), "\uFFFD") {
+				t.Errorf("tool_name %v, or half a rune", got["tool_name"])
 			}
 		})
 	}
@@ -167,10 +175,44 @@ func TestShorten(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a short object stays one, whatever the limit", func(t *testing.T) {
+		if got := string(shorten([]byte(`{"a": [1]}`), 3)); got != `{"a":[1]}` {
+			t.Errorf("got %s", got)
+		}
+	})
 	t.Run("what fits is left as it is", func(t *testing.T) {
 		context := `{"final_output":"` + strings.Repeat("x", 150<<10) + `"}`
 		if text := render(t, "p", context); !strings.Contains(text, context) {
 			t.Error("shortened although it fits")
+		}
+	})
+}
+
+// FuzzShorten holds that a context stays valid JSON with its fields in order,
+// however short it is made.
+func FuzzShorten(f *testing.F) {
+	f.Add([]byte(stopContext), 100)
+	f.Add([]byte(`{"tool_input":{"a":"`+strings.Repeat("€", 300)+`","b":[1,2,3]},"tool_result":"`+strings.Repeat(`\u0001`, 400)+`"}`), 500)
+	f.Add([]byte(`[1,2]`), 10)
+	f.Add([]byte(`not JSON`), 0)
+	f.Fuzz(func(t *testing.T, context []byte, limit int) {
+		out := shorten(context, limit)
+		if !json.Valid(out) {
+			if json.Valid(context) {
+				t.Fatalf("%q became %q", context, out)
+			}
+			return
+		}
+		if before, err := readMembers(context, 0); err == nil && json.Valid(context) && len(before) > 0 {
+			after, err := readMembers(out, 0)
+			if err != nil || len(after) != len(before) {
+				t.Fatalf("%q became %q", context, out)
+			}
+			for i := range before {
+				if before[i].name != after[i].name {
+					t.Fatalf("field %q became %q", before[i].name, after[i].name)
+				}
+			}
 		}
 	})
 }

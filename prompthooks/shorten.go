@@ -24,7 +24,7 @@ const (
 // their order. If even short fields do not fit, the result is longer than
 // limit.
 func shorten(contextJSON []byte, limit int) []byte {
-	whole := parse(contextJSON, 0)
+	whole := parse(bytes.TrimSpace(contextJSON), 0)
 	for size := fieldBytes; ; size /= 2 {
 		out := whole.shortMembers(size)
 		if out == nil { // not an object
@@ -54,7 +54,7 @@ type member struct {
 func parse(raw json.RawMessage, depth int) value {
 	v := value{raw: raw}
 	switch {
-	case len(raw) <= leastBytes:
+	case len(raw) == 0 || len(raw) <= leastBytes && depth > 0:
 	case raw[0] == '"':
 		_ = json.Unmarshal(raw, &v.text) // a bad string is shown as the text that it is
 	case raw[0] == '{' && depth < 2:
@@ -65,8 +65,8 @@ func parse(raw json.RawMessage, depth int) value {
 
 func readMembers(object []byte, depth int) ([]member, error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
-	if _, err := dec.Token(); err != nil {
-		return nil, err
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("not an object")
 	}
 	var members []member
 	for dec.More() {

@@ -24,10 +24,9 @@ const maxObjects = 64
 // there are several that state a decision they must agree, and the last one
 // that gives a reason counts. An error says why the text is not a verdict:
 //
-//   - nothing but prose, or an object that states no decision;
-//   - a bare value or an array;
+//   - nothing but prose or a bare value, or an object that states no decision;
 //   - an object that is broken, cut off, contradicts itself or another one;
-//   - an object inside something else that is not JSON.
+//   - an object inside an array, or inside something that is not JSON.
 //
 // It leans to "not a verdict": what is wrongly refused is asked again, what is
 // wrongly taken is a wrong verdict.
@@ -38,8 +37,6 @@ func ReadVerdict(event gate.EventName, text string) (gate.Verdict, error) {
 		return gate.Verdict{}, errors.New("the answer is empty")
 	case len(text) > maxAnswerBytes:
 		return gate.Verdict{}, fmt.Errorf("the answer is %d bytes long, more than %d", len(text), maxAnswerBytes)
-	case text[0] != '{' && json.Valid([]byte(text)):
-		return gate.Verdict{}, errors.New("the answer is a bare JSON value, not an object")
 	}
 	objects, err := objectsIn(text)
 	if err != nil {
@@ -96,19 +93,25 @@ func bytesContainAny(b []byte, words ...string) bool {
 }
 
 // objectsIn is the JSON objects of a text that stand by themselves, in order.
-// Braces of prose ("func() { return }") are passed over if they are balanced;
-// an object inside them is an error, since whatever holds it may deny it.
+// Braces and brackets of prose ("func() { return a[0] }") are passed over; an
+// object inside them is an error, since whatever holds it may deny it.
 func objectsIn(text string) ([]json.RawMessage, error) {
 	var objects []json.RawMessage
-	depth := 0
-	for i := 0; i < len(text); {
-		switch {
-		case text[i] == '}' && depth > 0:
-			depth--
-		case text[i] == '{' && !opensObject(text[i+1:]):
-			depth++
-		case text[i] == '{':
-			if depth > 0 || strings.HasSuffix(strings.TrimRight(text[:i], " \t\r\n"), "[") {
+	braces, brackets := 0, 0 // of prose, open
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '}':
+			braces = max(braces-1, 0)
+		case '[':
+			brackets++
+		case ']':
+			brackets = max(brackets-1, 0)
+		case '{':
+			if !opensObject(text[i+1:]) {
+				braces++
+				continue
+			}
+			if braces > 0 || brackets > 0 {
 				return nil, errors.New("the answer's JSON object stands inside something else")
 			}
 			object, err := firstObject(text[i:])
@@ -118,10 +121,8 @@ func objectsIn(text string) ([]json.RawMessage, error) {
 			if objects = append(objects, object); len(objects) > maxObjects {
 				return nil, fmt.Errorf("the answer holds more than %d JSON objects", maxObjects)
 			}
-			i += len(object)
-			continue
+			i += len(object) - 1
 		}
-		i++
 	}
 	return objects, nil
 }

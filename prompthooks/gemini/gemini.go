@@ -109,7 +109,10 @@ func (p *Provider) failure(ex *exchange, err error) *prompthooks.Error {
 		said = api.Message
 	}
 	said = clip(redact(said, p.apiKey), 300)
+	_, sent := errors.AsType[*url.Error](err)
 	switch {
+	case ex.status == 0 && !sent:
+		return prompthooks.Errorf(prompthooks.Rejected, "gemini: the request cannot be made: %s", said)
 	case ex.status == 0:
 		return prompthooks.Errorf(prompthooks.Unavailable, "gemini: the server cannot be reached: %s", said)
 	case ex.status == http.StatusTooManyRequests:
@@ -152,9 +155,14 @@ func clip(s string, n int) string {
 }
 
 // defaultClient is one for many judges at once: 5,000 open requests share it.
+// A hook's own timeout bounds each of them.
 func defaultClient() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
-	t.IdleConnTimeout = 90 * time.Second
-	return &http.Client{Transport: t}
+	return &http.Client{Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConns:        256,
+		MaxIdleConnsPerHost: 256,
+		IdleConnTimeout:     90 * time.Second,
+	}}
 }

@@ -334,6 +334,15 @@ func TestKeyIsNeverShown(t *testing.T) {
 	})
 }
 
+func TestRequestThatCannotBeMade(t *testing.T) {
+	s := serve(t, says(`{"ok":true}`))
+	_, err := s.provider(t).Generate(t.Context(), prompthooks.Request{Model: "m",
+		Messages: []prompthooks.Message{{Role: prompthooks.Assistant, Native: json.RawMessage("{" + testKey)}}})
+	if bad, ok := errors.AsType[*prompthooks.Error](err); !ok || bad.Kind != prompthooks.Rejected || strings.Contains(bad.Message, testKey) || len(s.seen()) != 0 {
+		t.Errorf("got %v, %d requests", err, len(s.seen()))
+	}
+}
+
 func TestCancelledIsTheContextsError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

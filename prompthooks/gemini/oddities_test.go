@@ -45,7 +45,7 @@ func TestAzure32OddBodies(t *testing.T) {
 		code       gate.FailureCode
 		requests   int // 2: one repair
 	}{
-		{"empty object", `{}`, gate.BadVerdict, 2},
+		{"fault G32: empty object", `{}`, gate.BadVerdict, 2},
 		{"empty body", ``, gate.BadVerdict, 2},
 		{"no candidates", `{"candidates":[]}`, gate.BadVerdict, 2},
 		{"candidate null", `{"candidates":[null]}`, gate.ModelUnavailable, 1},
@@ -63,14 +63,15 @@ func TestAzure32OddBodies(t *testing.T) {
 		{"CONTINUATION makes no hidden request", candidate(content + `,"finishReason":"CONTINUATION","continuationToken":"AAAA"`), gate.ModelTruncated, 2},
 		{"a continuation token alone makes none either", candidate(`"content":{"parts":[{"text":"x"}]},"continuationToken":"AAAA"`), gate.BadVerdict, 2},
 		{"MALFORMED_FUNCTION_CALL", candidate(`"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"print(x)"`), gate.BadVerdict, 2},
+		{"OTHER", candidate(`"finishReason":"OTHER"`), gate.BadVerdict, 2},
 		{"a reason of the future", candidate(content + `,"finishReason":"SOLAR_FLARE"`), gate.BadVerdict, 2},
 		{"prose", candidate(`"content":{"parts":[{"text":"The response is not supported."}]},"finishReason":"STOP"`), gate.BadVerdict, 2},
 		{"HTML", `<html><body>{"ok":true}</body></html>`, gate.ModelUnavailable, 1},
 		{"half a JSON", `{"candidates":[{"content":{"parts":[{"text":"{\"ok\":true}"`, gate.ModelUnavailable, 1},
-		{"null", `null`, gate.ModelUnavailable, 1},
+		{"fault gx-078: null makes the SDK panic", `null`, gate.ModelUnavailable, 1},
 		{"array", `[]`, gate.ModelUnavailable, 1},
 		{"true", `true`, gate.ModelUnavailable, 1},
-		{"candidates of the wrong type", `{"candidates":"x"}`, gate.ModelUnavailable, 1},
+		{"fault gx-078: candidates of the wrong type", `{"candidates":"x"}`, gate.ModelUnavailable, 1},
 		{"candidate of the wrong type", `{"candidates":["x"]}`, gate.ModelUnavailable, 1},
 		{"citations of the wrong type", candidate(content + `,"citationMetadata":3`), gate.ModelUnavailable, 1},
 		{"content of the wrong type", candidate(`"content":"{\"ok\":true}"`), gate.ModelUnavailable, 1},
@@ -202,7 +203,7 @@ func TestNobodyListens(t *testing.T) {
 	s := serve(t, hang)
 	s.Close()
 	in := stop(nil)
-	in.Hook.Timeout = time.Second
+	in.Hook.Timeout = 2 * time.Second
 	v := evaluate(t, s, in)
 	if v.Failure == nil || v.Failure.Code != gate.ModelUnavailable {
 		t.Errorf("got %s %+v", v.Outcome, v.Failure)

@@ -10,23 +10,32 @@ import (
 	"stopgate/prompthooks"
 )
 
-// config is everything of a request but its model. The conversation goes into
-// the body as it is (fault gx-080), so the SDK is given none.
+// config is everything of a request but its model.
+//
+// The conversation, the system text and the tools go straight into the body.
+// Through the SDK the conversation would not stay as the model sent it (fault
+// gx-080), and all of it would be held in several copies while the server
+// thinks: a third of what a waiting request costs.
 func config(req prompthooks.Request) *genai.GenerateContentConfig {
-	turns := contents(req.Messages)
 	c := &genai.GenerateContentConfig{
 		MaxOutputTokens:       int32(req.MaxOutputTokens),
 		AutomaticContinuation: new(bool), // off: it makes requests of its own
 		HTTPOptions: &genai.HTTPOptions{ExtrasRequestProvider: func(body map[string]any) map[string]any {
-			body["contents"] = turns
+			fill(body, req)
 			return body
 		}},
 	}
-	if req.System != "" {
-		c.SystemInstruction = &genai.Content{Parts: []*genai.Part{{Text: req.System}}}
-	}
 	if req.Schema != nil { // one without the other is ignored or refused (fault gx-076)
 		c.ResponseMIMEType, c.ResponseSchema = "application/json", schema(req.Schema)
+	}
+	return c
+}
+
+// fill adds to a body what the SDK was not given.
+func fill(body map[string]any, req prompthooks.Request) {
+	body["contents"] = contents(req.Messages)
+	if req.System != "" {
+		body["systemInstruction"] = &genai.Content{Parts: []*genai.Part{{Text: req.System}}}
 	}
 	if len(req.Tools) > 0 {
 		tool := &genai.Tool{}
@@ -34,13 +43,12 @@ func config(req prompthooks.Request) *genai.GenerateContentConfig {
 			tool.FunctionDeclarations = append(tool.FunctionDeclarations,
 				&genai.FunctionDeclaration{Name: t.Name, Description: t.Description, Parameters: schema(t.Parameters)})
 		}
-		c.Tools = []*genai.Tool{tool}
+		body["tools"] = []*genai.Tool{tool}
 	}
 	if req.Force != "" {
-		c.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{
+		body["toolConfig"] = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{
 			Mode: genai.FunctionCallingConfigModeAny, AllowedFunctionNames: []string{req.Force}}}
 	}
-	return c
 }
 
 // contents is the conversation; each turn a *genai.Content, or the bytes that
@@ -48,8 +56,8 @@ func config(req prompthooks.Request) *genai.GenerateContentConfig {
 func contents(messages []prompthooks.Message) []any {
 	turns := make([]any, len(messages))
 	for i, m := range messages {
-		if native, ok := m.Native.(json.RawMessage); ok {
-			turns[i] = native
+		if m.Native != nil {
+			turns[i] = m.Native
 			continue
 		}
 		c := &genai.Content{Role: genai.RoleUser}
@@ -109,9 +117,7 @@ func response(answer *genai.GenerateContentResponse, content json.RawMessage) pr
 	if c.Content == nil {
 		return r
 	}
-	if content != nil {
-		r.Message.Native = content
-	}
+	r.Message.Native = content
 	for _, p := range c.Content.Parts {
 		switch {
 		case p == nil || p.Thought: // a thought is not the answer
@@ -140,11 +146,11 @@ func finish(r genai.FinishReason) prompthooks.Finish {
 		return prompthooks.Finished
 	case genai.FinishReasonMaxTokens, genai.FinishReasonContinuation:
 		return prompthooks.Truncated
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage, genai.FinishReasonOther,
+	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage,
 		genai.FinishReasonBlocklist, genai.FinishReasonProhibitedContent, genai.FinishReasonSPII:
 		return prompthooks.Refused
 	}
-	return prompthooks.Malformed // a broken function call, or a reason that we do not know
+	return prompthooks.Malformed // a broken function call, OTHER, or a reason that we do not know
 }
 
 func usage(u *genai.GenerateContentResponseUsageMetadata) gate.Usage {
