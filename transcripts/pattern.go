@@ -39,9 +39,19 @@ type pattern struct {
 	ordered [][]byte
 	// filter finds in a text of whole, valid UTF-8 lines where the first match
 	// can begin, much faster than law. It is used where there are no needles;
-	// nil if RE2 has no program for it.
-	filter *re2.Regexp
+	// nil if RE2 has no program for it. It cannot be interrupted, so it gets
+	// filtered bytes at most.
+	filter   *re2.Regexp
+	filtered int
 }
+
+// How much of a text a filter is asked about at once. RE2 may fall back to
+// steps per byte and instruction: 1 MiB for 100 instructions, or 64 KiB for
+// 2,500, take a fraction of a second.
+const (
+	smallProgram   = 100
+	filteredBySome = 64 << 10
+)
 
 // compile reads a pattern of RE2's syntax. The error is a [*gate.Failure] with
 // BadOutput, whose message tells a model what to do instead.
@@ -85,6 +95,9 @@ func compile(text string) (*pattern, error) {
 	p.needles = nil
 	// Should RE2 refuse the rewritten pattern, every line is asked.
 	p.filter, _ = re2.Compile(overLines(tree).String())
+	if p.filtered = filteredBySome; len(prog.Inst) <= smallProgram {
+		p.filtered = maxInPlace
+	}
 	return p, nil
 }
 

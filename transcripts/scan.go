@@ -180,15 +180,10 @@ func (c *candidates) needle(at int) int {
 // time. Lines with bytes that are not UTF-8 are not its to judge: what it
 // cannot read it does not match.
 func (c *candidates) filtered(at int) int {
-	const few = 64 << 10
 	for at < len(c.text) {
-		part := c.text[at:min(at+few, len(c.text))]
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			part = part[:i+1]
-		} else if i := bytes.IndexByte(c.text[at:], '\n'); i >= 0 {
-			part = c.text[at : at+i+1] // one long line
-		} else {
-			part = c.text[at:]
+		part := wholeLines(c.text[at:])
+		if len(part) > c.pattern.filtered {
+			return at
 		}
 		if valid := validPrefix(part); valid < len(part) {
 			part = part[:bytes.LastIndexByte(part[:valid], '\n')+1]
@@ -202,6 +197,21 @@ func (c *candidates) filtered(at int) int {
 		at += len(part)
 	}
 	return -1
+}
+
+// wholeLines is the lines that fit into 64 KiB, or the first if it does not.
+func wholeLines(text []byte) []byte {
+	const few = 64 << 10
+	if len(text) <= few {
+		return text
+	}
+	if i := bytes.LastIndexByte(text[:few], '\n'); i >= 0 {
+		return text[:i+1]
+	}
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		return text[:i+1]
+	}
+	return text
 }
 
 func start(re *re2.Regexp, text []byte) int {
