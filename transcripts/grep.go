@@ -172,6 +172,9 @@ func (s *search) spend(n int64) {
 
 // match counts a line and has it printed, round where the match is in it.
 func (s *search) match(line []byte, start, end int64) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
 	s.matches++
 	if s.out.full() {
 		return s.out.finish(s.ctx, start)

@@ -131,11 +131,12 @@ func (p *pattern) matches(ctx context.Context, line []byte) bool {
 }
 
 // matchesReader is the law, asked of a line that need not be in memory. When
-// ctx ends, the line ends.
+// ctx ends there is no match.
 func (p *pattern) matchesReader(ctx context.Context, line io.RuneReader) bool {
-	return p.all || p.law.MatchReader(&runes{ctx: ctx, r: line})
+	return p.all || (p.law.MatchReader(&runes{ctx: ctx, r: line}) && ctx.Err() == nil)
 }
 
+// runes ends when ctx does.
 type runes struct {
 	ctx  context.Context
 	r    io.RuneReader

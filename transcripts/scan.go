@@ -191,7 +191,8 @@ func (c *candidates) filtered(at int) int {
 				return at
 			}
 		}
-		if i := start(c.pattern.filter, part); i >= 0 && i < len(part) {
+		// An empty match after the last newline is in no line of these.
+		if i := start(c.pattern.filter, part); i >= 0 && (i < len(part) || part[i-1] != '\n') {
 			return at + i
 		}
 		at += len(part)
