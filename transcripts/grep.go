@@ -79,11 +79,11 @@ func (s *search) summary() string {
 	case s.matches == 0:
 		return "(no line matches)\n"
 	case s.stopped:
-		return fmt.Sprintf("(%d matching lines shown; at least %d more were found before the search stopped: use a narrower pattern)\n", shown, s.matches-shown)
+		return fmt.Sprintf("(%d matching lines shown, at least %d left out, where the search was stopped: use a narrower pattern)\n", shown, s.matches-shown)
 	case shown == s.matches:
 		return fmt.Sprintf("(%d matching %s)\n", shown, plural("line", shown))
 	}
-	return fmt.Sprintf("(%d of %d matching lines shown; %d more are not: use a narrower pattern)\n", shown, s.matches, s.matches-shown)
+	return fmt.Sprintf("(%d of %d matching lines shown, %d left out: use a narrower pattern)\n", shown, s.matches, s.matches-shown)
 }
 
 func plural(noun string, n int64) string {
@@ -214,9 +214,11 @@ func (s *search) longLine(start int64) (end int64, err error) {
 		}
 		focus = place
 	}
-	line := bufio.NewReaderSize(io.NewSectionReader(s.view.text, start, end-start), block)
-	if !s.pattern.matchesReader(s.ctx, line) {
-		return end, nil
+	if !s.pattern.enough {
+		line := bufio.NewReaderSize(io.NewSectionReader(s.view.text, start, end-start), block)
+		if !s.pattern.matchesReader(s.ctx, line) {
+			return end, nil
+		}
 	}
 	s.matches++
 	if s.out.full() {

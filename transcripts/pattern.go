@@ -34,8 +34,9 @@ type pattern struct {
 
 	// needles: a matching line holds one of them. Empty: none are known.
 	needles []needle
-	// ordered: a line matches exactly if it holds these in their order. Empty:
-	// ask law.
+	// enough: a line that holds a needle matches.
+	enough bool
+	// ordered: a line matches exactly if it holds these in their order.
 	ordered [][]byte
 	// filter finds in a text of whole, valid UTF-8 lines where the first match
 	// can begin, much faster than law. It is used where there are no needles;
@@ -85,11 +86,15 @@ func compile(text string) (*pattern, error) {
 	if p.all {
 		return p, nil
 	}
-	if p.ordered = ordered(tree); len(p.ordered) > 0 {
-		p.needles = []needle{longest(p.ordered)}
+	if parts := ordered(tree); len(parts) > 0 {
+		p.needles = []needle{longest(parts)}
+		if p.enough = len(parts) == 1; !p.enough {
+			p.ordered = parts
+		}
 		return p, nil
 	}
 	if p.needles = required(tree); shortest(p.needles) >= minNeedle {
+		p.enough = literals(tree)
 		return p, nil
 	}
 	p.needles = nil
@@ -122,6 +127,8 @@ func (p *pattern) matches(ctx context.Context, line []byte) bool {
 	switch {
 	case p.all:
 		return true
+	case p.enough:
+		return slices.ContainsFunc(p.needles, func(n needle) bool { return n.in(line) })
 	case len(p.ordered) > 0:
 		return holdsInOrder(line, p.ordered)
 	case len(line) <= long:
@@ -294,6 +301,21 @@ func needleOf(lit *syntax.Regexp) (needle, bool) {
 		run = nil
 	}
 	return newNeedle([]byte(string(best)), true), len(best) > 0
+}
+
+// literals reports whether the tree is a literal or a choice of them, each of
+// which is a needle as a whole.
+func literals(tree *syntax.Regexp) bool {
+	switch tree.Op {
+	case syntax.OpCapture:
+		return literals(tree.Sub[0])
+	case syntax.OpAlternate:
+		return !slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return !literals(sub) })
+	case syntax.OpLiteral:
+		n, ok := needleOf(tree)
+		return ok && len(n.text) == len(string(tree.Rune))
+	}
+	return false
 }
 
 // overLines rewrites a tree that is meant for one line into one for a text of
