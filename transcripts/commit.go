@@ -43,7 +43,7 @@ func readMeta(dir string) (meta, error) {
 		return meta{}, err
 	}
 	var m meta
-	if err := json.Unmarshal(b, &m); err != nil || m.View != filepath.Base(m.View) || m.Bytes < 0 || m.Marks < 0 {
+	if err := json.Unmarshal(b, &m); err != nil || m.View != filepath.Base(m.View) || m.Bytes < 0 || m.Marks < 0 || m.Marks > m.Bytes {
 		return meta{}, errors.New("its commit record is damaged; upload it again")
 	}
 	return m, nil

@@ -19,9 +19,9 @@ const (
 	window     = 256 << 10 // read at once; fits a processor's own cache
 	maxInPlace = 1 << 20   // a line that is longer is searched without being held
 
-	// countFurther is how much text is searched only to count the matches that
-	// are not shown, where every line has to be asked.
-	countFurther = 256 << 20
+	// defaultCountFurther is how much text is searched only to count the matches
+	// that are not shown, where every line has to be asked.
+	defaultCountFurther = 256 << 20
 )
 
 // GrepSearch is the lines that a pattern of RE2's syntax finds, each on its
@@ -133,10 +133,13 @@ func (s *search) run() error {
 
 // window searches whole lines that lie at base.
 func (s *search) window(found *candidates, base int64) error {
-	full := s.out.full()
-	for at, asked := 0, 0; ; asked++ {
-		if asked%64 == 63 && s.ctx.Err() != nil {
-			return s.ctx.Err()
+	const breath = 32 << 10 // so much may be asked between two looks at ctx
+	full, looked := s.out.full(), 0
+	for at := 0; ; {
+		if at-looked > breath {
+			if looked = at; s.ctx.Err() != nil {
+				return s.ctx.Err()
+			}
 		}
 		place := found.from(at)
 		if place < 0 {
@@ -167,7 +170,7 @@ func (s *search) spend(n int64) {
 		return
 	}
 	s.further += n
-	s.stopped = s.further >= countFurther
+	s.stopped = s.further >= s.view.store.countFurther
 }
 
 // match counts a line and has it printed, round where the match is in it.
@@ -186,15 +189,14 @@ func (s *search) match(line []byte, start, end int64) error {
 	return s.out.match(s.ctx, start, end, focus)
 }
 
-// place is where in a matching line the match is.
+// place is where in a matching line the match is; 0 if that takes long to say.
 func (p *pattern) place(line []byte) int {
 	if len(p.needles) > 0 {
 		c := candidates{pattern: p}
 		c.begin(line)
 		return max(c.from(0), 0)
 	}
-	const long = 32 << 10 // of more only the start is looked at
-	if loc := p.law.FindIndex(line[:min(len(line), long)]); loc != nil {
+	if loc := p.law.FindIndex(line[:min(len(line), p.lawBytes)]); loc != nil {
 		return loc[0]
 	}
 	return 0

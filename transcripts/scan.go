@@ -204,7 +204,7 @@ func (c *candidates) needle(at int) int {
 func (c *candidates) filtered(at int) int {
 	for at < len(c.text) {
 		part := wholeLines(c.text[at:])
-		if len(part) > c.pattern.filtered {
+		if len(part) > c.pattern.filterBytes {
 			return at
 		}
 		if valid := validPrefix(part); valid < len(part) {
