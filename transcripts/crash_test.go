@@ -60,6 +60,9 @@ func TestTornTail(t *testing.T) {
 	if got := readAll(t, s, "s"); got != "kept\nadded\n" {
 		t.Errorf("after an append it is %q", got)
 	}
+	if got, err := os.ReadFile(committed(t, s, "s")); string(got) != "kept\nadded\n" || err != nil {
+		t.Errorf("after an append the file holds %q, %v", got, err)
+	}
 }
 
 // A writer that was killed before its Replace counted leaves files that the next

@@ -3,8 +3,6 @@ package transcripts
 import (
 	"bytes"
 	"unicode/utf8"
-
-	"github.com/wasilibs/go-re2"
 )
 
 // needle is a text that is looked for by its rarest byte, which is what makes
@@ -174,7 +172,7 @@ func (c *candidates) from(at int) int {
 	case at >= len(c.text):
 		return -1
 	case len(c.pattern.needles) > 0:
-		return c.needle(at)
+		return c.byNeedle(at)
 	case c.pattern.all || c.pattern.filter == nil:
 		return at
 	case c.ask > 0:
@@ -184,7 +182,8 @@ func (c *candidates) from(at int) int {
 	return c.filtered(at)
 }
 
-func (c *candidates) needle(at int) int {
+// byNeedle is where the first of the needles is.
+func (c *candidates) byNeedle(at int) int {
 	first := len(c.text)
 	for i := range c.cursors {
 		if c.cursors[i].next < at {
@@ -214,8 +213,8 @@ func (c *candidates) filtered(at int) int {
 			}
 		}
 		// An empty match after the last newline is in no line of these.
-		if i := start(c.pattern.filter, part); i >= 0 && (i < len(part) || part[i-1] != '\n') {
-			return at + i
+		if loc := c.pattern.filter.FindIndex(part); loc != nil && (loc[0] < len(part) || part[loc[0]-1] != '\n') {
+			return at + loc[0]
 		}
 		at += len(part)
 	}
@@ -235,13 +234,6 @@ func wholeLines(text []byte) []byte {
 		return text[:i+1]
 	}
 	return text
-}
-
-func start(re *re2.Regexp, text []byte) int {
-	if loc := re.FindIndex(text); loc != nil {
-		return loc[0]
-	}
-	return -1
 }
 
 // validPrefix is how many bytes of text are valid UTF-8.
