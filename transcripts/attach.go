@@ -158,6 +158,7 @@ func (s *Store) attachNamed(ctx context.Context, path, format string) (*view, er
 	}
 	switch format {
 	case formatText:
+		path = filepath.Clean(path) // as it was opened; the kernel takes a/.. otherwise
 		return s.newView(&view{path: path, raw: path, file: f, size: st.Size()}), nil
 	case formatNDJSON:
 		defer f.Close()

@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +78,7 @@ func BenchmarkGrep(b *testing.B) {
 		{"a.*b", "connection.*pool.*ERROR"},
 		{"literal and class", `ERROR\s+\d{3}`},
 		{"no literal", `[A-Z]{5} \d{3}`},
+		{"dense without case", "(?i)the"},
 		{"every line", "."},
 		{"every line by class", `\d+:\d\d`},
 		{"empty match", "x*"},
@@ -101,6 +104,53 @@ func BenchmarkGrep(b *testing.B) {
 			}
 			if rg != "" {
 				b.ReportMetric(ours.Seconds()/theirs.Seconds(), "x-rg")
+			}
+		})
+	}
+}
+
+// BenchmarkReadFile reads 200 lines at the end of an uploaded text.
+func BenchmarkReadFile(b *testing.B) {
+	s := openStore(b, Options{})
+	r, w := io.Pipe()
+	go func() {
+		conversation(w, benchBytes())
+		w.Close()
+	}()
+	size, err := s.Replace(b.Context(), "bench", "text/plain", r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		view, err := s.Attach(b.Context(), &gate.Event{Session: "bench"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := view.ReadFile(b.Context(), int(size.Lines)-200, 200); err != nil {
+			b.Fatal(err)
+		}
+		view.Close()
+	}
+}
+
+// BenchmarkAttachInline is what an inline conversation of 8 KiB costs, stored
+// for its session and not.
+func BenchmarkAttachInline(b *testing.B) {
+	s := openStore(b, Options{})
+	var content strings.Builder
+	conversation(&content, 8<<10)
+	inline, err := json.Marshal([]map[string]string{{"role": "user", "content": content.String()}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, session := range []string{"", "bench"} {
+		b.Run("session="+session, func(b *testing.B) {
+			for b.Loop() {
+				view, err := s.Attach(b.Context(), &gate.Event{Session: session, InlineTranscript: inline})
+				if err != nil {
+					b.Fatal(err)
+				}
+				view.Close()
 			}
 		})
 	}

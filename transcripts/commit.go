@@ -24,7 +24,7 @@ type meta struct {
 	Open     bool   `json:"open"`  // the last line has no newline yet
 	Marks    int64  `json:"marks"` // how many marks of the index count
 	MarksCRC uint32 `json:"marks_crc"`
-	Marked   int64  `json:"marked"` // the last block that has a mark; -1: none
+	Marked   int64  `json:"marked"` // the last block that has a mark
 	Plain    bool   `json:"plain"`  // all of it came as text, so the view is what was sent
 }
 
@@ -43,7 +43,7 @@ func readMeta(dir string) (meta, error) {
 		return meta{}, err
 	}
 	var m meta
-	if err := json.Unmarshal(b, &m); err != nil || m.View != filepath.Base(m.View) || m.Bytes < 0 || m.Marks < 0 {
+	if err := json.Unmarshal(b, &m); err != nil || m.View != filepath.Base(m.View) || m.Bytes < 0 || m.Marks < 0 || m.Marks > m.Bytes {
 		return meta{}, errors.New("its commit record is damaged; upload it again")
 	}
 	return m, nil

@@ -21,7 +21,9 @@
 //
 // Content cannot forge a marker: a content line that would look like one, white
 // space and backslashes at its start put aside, gets a backslash in front.
-// Other lines that begin with "===" (go test's "=== RUN") stay as they are.
+// Other lines that begin with "===" (go test's "=== RUN") stay as they are. Who
+// uploads text/plain writes the view, and so the markers, too: untrusted
+// conversations are better sent as messages.
 // Control characters become visible signs (␛, ␍), so that a line stays a line.
 //
 // # On disk

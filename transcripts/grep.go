@@ -19,9 +19,9 @@ const (
 	window     = 256 << 10 // read at once; fits a processor's own cache
 	maxInPlace = 1 << 20   // a line that is longer is searched without being held
 
-	// countFurther is how much text is searched only to count the matches that
-	// are not shown, where every line has to be asked.
-	countFurther = 256 << 20
+	// defaultCountFurther is how much text is searched only to count the matches
+	// that are not shown, where every line has to be asked.
+	defaultCountFurther = 256 << 20
 )
 
 // GrepSearch is the lines that a pattern of RE2's syntax finds, each on its
@@ -79,11 +79,11 @@ func (s *search) summary() string {
 	case s.matches == 0:
 		return "(no line matches)\n"
 	case s.stopped:
-		return fmt.Sprintf("(%d matching lines shown; at least %d more were found before the search stopped: use a narrower pattern)\n", shown, s.matches-shown)
+		return fmt.Sprintf("(%d matching lines shown, at least %d left out, where the search was stopped: use a narrower pattern)\n", shown, s.matches-shown)
 	case shown == s.matches:
 		return fmt.Sprintf("(%d matching %s)\n", shown, plural("line", shown))
 	}
-	return fmt.Sprintf("(%d of %d matching lines shown; %d more are not: use a narrower pattern)\n", shown, s.matches, s.matches-shown)
+	return fmt.Sprintf("(%d of %d matching lines shown, %d left out: use a narrower pattern)\n", shown, s.matches, s.matches-shown)
 }
 
 func plural(noun string, n int64) string {
@@ -133,10 +133,13 @@ func (s *search) run() error {
 
 // window searches whole lines that lie at base.
 func (s *search) window(found *candidates, base int64) error {
-	full := s.out.full()
-	for at, asked := 0, 0; ; asked++ {
-		if asked%64 == 63 && s.ctx.Err() != nil {
-			return s.ctx.Err()
+	const breath = 32 << 10 // so much may be asked between two looks at ctx
+	full, looked := s.out.full(), 0
+	for at := 0; ; {
+		if at-looked > breath {
+			if looked = at; s.ctx.Err() != nil {
+				return s.ctx.Err()
+			}
 		}
 		place := found.from(at)
 		if place < 0 {
@@ -167,11 +170,14 @@ func (s *search) spend(n int64) {
 		return
 	}
 	s.further += n
-	s.stopped = s.further >= countFurther
+	s.stopped = s.further >= s.view.store.countFurther
 }
 
 // match counts a line and has it printed, round where the match is in it.
 func (s *search) match(line []byte, start, end int64) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
 	s.matches++
 	if s.out.full() {
 		return s.out.finish(s.ctx, start)
@@ -183,15 +189,14 @@ func (s *search) match(line []byte, start, end int64) error {
 	return s.out.match(s.ctx, start, end, focus)
 }
 
-// place is where in a matching line the match is.
+// place is where in a matching line the match is; 0 if that takes long to say.
 func (p *pattern) place(line []byte) int {
 	if len(p.needles) > 0 {
 		c := candidates{pattern: p}
 		c.begin(line)
 		return max(c.from(0), 0)
 	}
-	const long = 32 << 10 // of more only the start is looked at
-	if loc := p.law.FindIndex(line[:min(len(line), long)]); loc != nil {
+	if loc := p.law.FindIndex(line[:min(len(line), p.lawBytes)]); loc != nil {
 		return loc[0]
 	}
 	return 0
@@ -211,9 +216,11 @@ func (s *search) longLine(start int64) (end int64, err error) {
 		}
 		focus = place
 	}
-	line := bufio.NewReaderSize(io.NewSectionReader(s.view.text, start, end-start), block)
-	if !s.pattern.matchesReader(s.ctx, line) {
-		return end, nil
+	if !s.pattern.enough {
+		line := bufio.NewReaderSize(io.NewSectionReader(s.view.text, start, end-start), block)
+		if !s.pattern.matchesReader(s.ctx, line) {
+			return end, nil
+		}
 	}
 	s.matches++
 	if s.out.full() {

@@ -25,10 +25,10 @@ type mark struct{ line, off int64 }
 
 const markBytes = 16
 
-// index knows where lines begin: for each block of the text that holds a
-// newline, the line after the first one. So it depends on the text alone, not
-// on the pieces in which it came, and a line that is longer than a block always
-// has a mark right behind it.
+// index knows where lines begin: for each block of the text but the first that
+// holds a newline, the line after the first one. So it depends on the text
+// alone, not on the pieces in which it came, and a line that is longer than a
+// block always has a mark right behind it.
 type index struct {
 	marks []mark
 	size  Size
@@ -56,16 +56,14 @@ func (x *index) at(i int, found bool) mark {
 	return x.marks[i-1]
 }
 
-// indexer makes an index of what is written to it. Its zero value would take
-// block 0 for marked; begin with newIndexer.
+// indexer makes an index of what is written to it. The first block needs no
+// mark, so it counts as marked.
 type indexer struct {
 	bytes, newlines int64
 	open            bool  // the last line has no newline yet
 	marked          int64 // the last block that has a mark
 	marks           []mark
 }
-
-func newIndexer() indexer { return indexer{marked: -1} }
 
 func (x *indexer) Write(p []byte) (int, error) {
 	written := len(p)
@@ -92,7 +90,7 @@ func (x *indexer) index() *index {
 
 // buildIndex reads a whole text.
 func buildIndex(ctx context.Context, r io.ReaderAt, size int64) (*index, error) {
-	x := newIndexer()
+	var x indexer
 	buf := make([]byte, 4*block)
 	for x.bytes < size {
 		if err := ctx.Err(); err != nil {
@@ -119,6 +117,9 @@ const indexSuffix = ".idx"
 
 // writeMarks adds marks to the index file and to the record's count and sum.
 func (m *meta) writeMarks(dir string, marks []mark) error {
+	if len(marks) == 0 {
+		return nil // a text of one block needs no file
+	}
 	b := encodeMarks(marks)
 	f, err := os.OpenFile(filepath.Join(dir, m.View+indexSuffix), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -136,6 +137,9 @@ func (m *meta) writeMarks(dir string, marks []mark) error {
 // readIndex is the index that the record vouches for; nil if the file is
 // missing or is not the one, so that it has to be built anew.
 func (m meta) readIndex(dir string) *index {
+	if m.Marks == 0 {
+		return &index{size: m.size()}
+	}
 	f, err := os.Open(filepath.Join(dir, m.View+indexSuffix))
 	if err != nil {
 		return nil

@@ -117,5 +117,5 @@ func blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
 
 // skippedLine ends the view of a host's file in which lines were no messages.
 func skippedLine(n int64) string {
-	return fmt.Sprintf("%s%d lines of the file were no messages and are left out%s\n", markBegin, n, markEnd)
+	return fmt.Sprintf("%slines left out since they are no messages: %d%s\n", markBegin, n, markEnd)
 }

@@ -23,10 +23,11 @@ type printer struct {
 	after   int  // context lines still due after the last match
 }
 
-// full reports whether it takes no more matches.
+// full reports whether it takes no more matches: a line is cut to maxLineRunes,
+// of at most four bytes each.
 func (p *printer) full() bool { return p.left == 0 || len(p.text) > maxAnswer-4*maxLineRunes }
 
-// roomy reports whether a context line leaves enough for a match.
+// roomy reports whether a context line leaves room for a match.
 func (p *printer) roomy() bool { return len(p.text) < maxAnswer-8*maxLineRunes }
 
 // match prints the line from start to end, after the context that is due

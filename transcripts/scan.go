@@ -3,8 +3,6 @@ package transcripts
 import (
 	"bytes"
 	"unicode/utf8"
-
-	"github.com/wasilibs/go-re2"
 )
 
 // needle is a text that is looked for by its rarest byte, which is what makes
@@ -36,11 +34,34 @@ func commonness(c byte) int {
 	return 0
 }
 
-// index is where the needle first is in text; -1 if it is not.
-func (n *needle) index(text []byte) int {
-	if n.fold {
-		return n.indexFold(text)
+// cursor is where one needle is in a text, going forward only.
+type cursor struct {
+	*needle
+	next    int // where the needle is next; len(text) if it is not
+	low, up int // fold: where the rarest byte is next, in each case
+}
+
+// move finds the needle at or after at.
+func (c *cursor) move(text []byte, at int) {
+	if c.fold {
+		c.next = c.indexFold(text, at)
+		return
 	}
+	c.next = len(text)
+	if i := c.index(text[at:]); i >= 0 {
+		c.next = at + i
+	}
+}
+
+// in reports whether the text holds the needle.
+func (n *needle) in(text []byte) bool {
+	c := cursor{needle: n, low: -1, up: -1}
+	c.move(text, 0)
+	return c.next < len(text)
+}
+
+// index is where the needle first is in text, in its own case; -1 if it is not.
+func (n *needle) index(text []byte) int {
 	// Where the rarest byte is not rare after all, the library's search by two
 	// bytes at once is faster.
 	const patience = 64
@@ -69,39 +90,41 @@ func (n *needle) index(text []byte) int {
 	return -1
 }
 
-// indexFold looks for both cases of the rarest byte, each as far ahead as it
-// has to.
-func (n *needle) indexFold(text []byte) int {
-	lower := n.text[n.rare]
+// indexFold is where the needle is at or after at, in any case; len(text) if it
+// is not. Where the rarest byte is next is kept for each case, so that a case
+// that does not occur is looked for once.
+func (c *cursor) indexFold(text []byte, at int) int {
+	lower := c.text[c.rare]
 	upper := lower
 	if 'a' <= lower && lower <= 'z' {
 		upper -= 'a' - 'A'
 	}
-	tail := len(n.text) - n.rare
-	next := func(c byte, at int) int {
-		if i := bytes.IndexByte(text[min(at, len(text)):], c); i >= 0 {
+	tail := len(c.text) - c.rare
+	for at += c.rare; ; at++ {
+		if c.low < at {
+			c.low = indexByteFrom(text, lower, at)
+		}
+		if c.up < at {
+			c.up = indexByteFrom(text, upper, at)
+		}
+		at = min(c.low, c.up)
+		if at+tail > len(text) {
+			return len(text)
+		}
+		if equalFold(text[at-c.rare:at+tail], c.text) {
+			return at - c.rare
+		}
+	}
+}
+
+// indexByteFrom is where b is at or after at; len(text) if it is not.
+func indexByteFrom(text []byte, b byte, at int) int {
+	if at < len(text) {
+		if i := bytes.IndexByte(text[at:], b); i >= 0 {
 			return at + i
 		}
-		return len(text)
 	}
-	low, up := next(lower, n.rare), len(text)
-	if upper != lower {
-		up = next(upper, n.rare)
-	}
-	for {
-		at := min(low, up)
-		if at+tail > len(text) {
-			return -1
-		}
-		if equalFold(text[at-n.rare:at+tail], n.text) {
-			return at - n.rare
-		}
-		if at == low {
-			low = next(lower, at+1)
-		} else {
-			up = next(upper, at+1)
-		}
-	}
+	return len(text)
 }
 
 // equalFold compares with a lower-case ASCII text of the same length.
@@ -122,16 +145,16 @@ func equalFold(text, lower []byte) bool {
 type candidates struct {
 	pattern *pattern
 	text    []byte
-	next    []int // per needle: where it is next; len(text) if it is not
-	ask     int   // so many lines are worth asking before the filter is
+	cursors []cursor // one per needle
+	ask     int      // so many lines are worth asking before the filter is
 }
 
 // begin starts on a new text.
 func (c *candidates) begin(text []byte) {
 	c.text = text
-	c.next = c.next[:0]
-	for range c.pattern.needles {
-		c.next = append(c.next, -1)
+	c.cursors = c.cursors[:0]
+	for i := range c.pattern.needles {
+		c.cursors = append(c.cursors, cursor{needle: &c.pattern.needles[i], next: -1, low: -1, up: -1})
 	}
 }
 
@@ -149,7 +172,7 @@ func (c *candidates) from(at int) int {
 	case at >= len(c.text):
 		return -1
 	case len(c.pattern.needles) > 0:
-		return c.needle(at)
+		return c.byNeedle(at)
 	case c.pattern.all || c.pattern.filter == nil:
 		return at
 	case c.ask > 0:
@@ -159,16 +182,14 @@ func (c *candidates) from(at int) int {
 	return c.filtered(at)
 }
 
-func (c *candidates) needle(at int) int {
+// byNeedle is where the first of the needles is.
+func (c *candidates) byNeedle(at int) int {
 	first := len(c.text)
-	for i := range c.next {
-		if c.next[i] < at {
-			c.next[i] = len(c.text)
-			if found := c.pattern.needles[i].index(c.text[at:]); found >= 0 {
-				c.next[i] = at + found
-			}
+	for i := range c.cursors {
+		if c.cursors[i].next < at {
+			c.cursors[i].move(c.text, at)
 		}
-		first = min(first, c.next[i])
+		first = min(first, c.cursors[i].next)
 	}
 	if first == len(c.text) {
 		return -1
@@ -180,15 +201,10 @@ func (c *candidates) needle(at int) int {
 // time. Lines with bytes that are not UTF-8 are not its to judge: what it
 // cannot read it does not match.
 func (c *candidates) filtered(at int) int {
-	const few = 64 << 10
 	for at < len(c.text) {
-		part := c.text[at:min(at+few, len(c.text))]
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			part = part[:i+1]
-		} else if i := bytes.IndexByte(c.text[at:], '\n'); i >= 0 {
-			part = c.text[at : at+i+1] // one long line
-		} else {
-			part = c.text[at:]
+		part := wholeLines(c.text[at:])
+		if len(part) > c.pattern.filterBytes {
+			return at
 		}
 		if valid := validPrefix(part); valid < len(part) {
 			part = part[:bytes.LastIndexByte(part[:valid], '\n')+1]
@@ -196,19 +212,28 @@ func (c *candidates) filtered(at int) int {
 				return at
 			}
 		}
-		if i := start(c.pattern.filter, part); i >= 0 && i < len(part) {
-			return at + i
+		// An empty match after the last newline is in no line of these.
+		if loc := c.pattern.filter.FindIndex(part); loc != nil && (loc[0] < len(part) || part[loc[0]-1] != '\n') {
+			return at + loc[0]
 		}
 		at += len(part)
 	}
 	return -1
 }
 
-func start(re *re2.Regexp, text []byte) int {
-	if loc := re.FindIndex(text); loc != nil {
-		return loc[0]
+// wholeLines is the lines that fit into 64 KiB, or the first if it does not.
+func wholeLines(text []byte) []byte {
+	const few = 64 << 10
+	if len(text) <= few {
+		return text
 	}
-	return -1
+	if i := bytes.LastIndexByte(text[:few], '\n'); i >= 0 {
+		return text[:i+1]
+	}
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		return text[:i+1]
+	}
+	return text
 }
 
 // validPrefix is how many bytes of text are valid UTF-8.

@@ -57,6 +57,9 @@ func (s *Store) store(ctx context.Context, session, contentType string, r io.Rea
 // Read is the session's view from its start, and its size. CodeNotFound if
 // there is none.
 func (s *Store) Read(ctx context.Context, session string) (io.ReadCloser, Size, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, Size{}, err
+	}
 	dir := s.sessionDir(keyOf(session))
 	f, m, err := openCommitted(dir)
 	switch {
@@ -68,7 +71,7 @@ func (s *Store) Read(ctx context.Context, session string) (io.ReadCloser, Size, 
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.NewSectionReader(f, 0, m.Bytes), f}, m.size(), ctx.Err()
+	}{io.NewSectionReader(f, 0, m.Bytes), f}, m.size(), nil
 }
 
 // Stat is the size of the session's transcript, and whether there is one.
@@ -103,8 +106,8 @@ func (s *Store) Erase(ctx context.Context, session string) error {
 }
 
 // writer waits until the caller is the only writer of the session, here and in
-// other processes. The slot comes first, so that however many wait, each
-// session's turn blocks one thread in flock at most.
+// other processes. The slot comes first: however many wait, one thread at most
+// blocks in flock, and that no longer than another process's commit takes.
 func (s *Store) writer(ctx context.Context, k key) (unlock func(), err error) {
 	slot := s.writers[k[0]]
 	select {

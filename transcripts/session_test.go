@@ -244,10 +244,11 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// Appends of one session take turns; whoever reads meanwhile sees whole
+// Appends of one session take turns, over all processes; whoever reads meanwhile sees whole
 // appends, and as many of them as its size says.
 func TestConcurrentAppends(t *testing.T) {
 	s := openStore(t, Options{})
+	stores := []*Store{s, openStore(t, Options{Dir: s.dir})} // as two processes have them
 	const writers, each = 8, 10
 	line := func(w int) string { return strings.Repeat(fmt.Sprint(w), 5000) + "\n" }
 	replace(t, s, "s", "")
@@ -255,7 +256,7 @@ func TestConcurrentAppends(t *testing.T) {
 	for w := range writers {
 		all.Go(func() {
 			for range each {
-				if _, err := s.Append(context.Background(), "s", text, strings.NewReader(line(w))); err != nil {
+				if _, err := stores[w%2].Append(context.Background(), "s", text, strings.NewReader(line(w))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -316,7 +317,7 @@ func TestOpenViewStays(t *testing.T) {
 func TestReplaceLeavesOneView(t *testing.T) {
 	s := openStore(t, Options{})
 	for range 3 {
-		replace(t, s, "s", "x\n")
+		replace(t, s, "s", lines(10000))
 	}
 	files, err := os.ReadDir(s.sessionDir(keyOf("s")))
 	if err != nil || len(files) != 3 {

@@ -45,7 +45,7 @@ func (s *Store) spoolView(plain bool, write func(*bufio.Writer) error) (*spool, 
 	if err != nil {
 		return nil, storing(err)
 	}
-	sp := &spool{file: f, index: newIndexer(), plain: plain}
+	sp := &spool{file: f, plain: plain}
 	out := bufio.NewWriterSize(&boundedView{spool: sp, limit: s.maxBytes}, block)
 	if err := errors.Join(write(out), out.Flush()); err != nil {
 		sp.discard()

@@ -44,8 +44,10 @@ type Store struct {
 	maxMessage int
 	writers    [256]chan struct{} // one slot each; index: first byte of the session's key
 	searches   chan struct{}      // bounds the memory of concurrent GrepSearch calls
-	indexes    indexCache
-	closeOnce  sync.Once
+	// countFurther bounds what a costly search that shows no more still counts.
+	countFurther int64
+	indexes      indexCache
+	closeOnce    sync.Once
 }
 
 var _ gate.Transcripts = (*Store)(nil)
@@ -67,7 +69,7 @@ func Open(opt Options) (*Store, error) {
 		return nil, fmt.Errorf("transcripts: %w", err)
 	}
 	s := &Store{
-		dir: dir, maxBytes: defaultMaxBytes, maxMessage: defaultMaxMessageBytes,
+		dir: dir, maxBytes: defaultMaxBytes, maxMessage: defaultMaxMessageBytes, countFurther: defaultCountFurther,
 		searches: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))),
 	}
 	if opt.MaxBytes > 0 {

@@ -184,6 +184,14 @@ func (p *page) bytes(off, n int64) ([]byte, error) {
 	return p.buf[off-p.at:][:n], nil
 }
 
+// ready is how many bytes at off can be had without reading; a block if none.
+func (p *page) ready(off int64) int64 {
+	if n := p.at + int64(len(p.buf)) - off; off >= p.at && n > 0 {
+		return n
+	}
+	return block
+}
+
 // seek is where the line begins.
 func (p *page) seek(ctx context.Context, x *index, line int64) (int64, error) {
 	m := x.before(line)
@@ -200,18 +208,15 @@ func (p *page) seek(ctx context.Context, x *index, line int64) (int64, error) {
 // lineEnd is where the newline of the line that begins at off is, or the text's
 // end. A line longer than a block is not read: the next one has a mark.
 func (p *page) lineEnd(ctx context.Context, x *index, line, off int64) (int64, error) {
-	text, err := p.bytes(off, min(block, max(p.at+int64(len(p.buf))-off, 1)))
-	if err != nil {
-		return 0, err
-	}
-	if i := bytes.IndexByte(text, '\n'); i >= 0 {
-		return off + int64(i), nil
-	}
-	if text, err = p.bytes(off, block); err != nil {
-		return 0, err
-	}
-	if i := bytes.IndexByte(text, '\n'); i >= 0 {
-		return off + int64(i), nil
+	var text []byte
+	var err error
+	for _, n := range []int64{p.ready(off), block} {
+		if text, err = p.bytes(off, n); err != nil {
+			return 0, err
+		}
+		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+			return off + int64(i), nil
+		}
 	}
 	if next := x.before(line + 1); next.line == line+1 {
 		return next.off - 1, nil
@@ -225,7 +230,7 @@ func (p *page) newlineAfter(ctx context.Context, off int64) (int64, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		text, err := p.bytes(off, block)
+		text, err := p.bytes(off, p.ready(off))
 		if err != nil {
 			return 0, err
 		}
