@@ -49,7 +49,7 @@ func DecisionIn(object []byte) bool {
 	if a.read(fields) != nil {
 		return false
 	}
-	return a.ok != nil || a.decision != "" || a.permission != "" || a.halt
+	return a.ok != nil || a.decision != "" || a.permission != ""
 }
 
 var answerKeys = []string{"ok", "decision", "reason", "hookSpecificOutput", "continue", "stopReason",

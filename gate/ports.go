@@ -59,7 +59,9 @@ type Grep struct {
 // Transcripts finds the conversation that belongs to an event.
 type Transcripts interface {
 	// Attach stores an inline transcript, replacing the session's, or opens
-	// the named one, or the session's own; nil when there is none.
+	// the named one, or the session's own; nil when there is none. In a dry run
+	// and inside a sub-agent an inline transcript is temporary: it is not the
+	// session's.
 	// A path outside the configured roots, and an inline transcript of the
 	// wrong shape, are an [*Error] with CodeValidation; what could not be read
 	// or stored is a [*Failure] with TranscriptUnreadable.

@@ -131,7 +131,7 @@ const EvidenceBytes = 16 << 10
 
 // Step is one thing that a judge did: a model answer or a tool call.
 type Step struct {
-	Tool   string `json:"tool,omitempty"`  // ReadFile, GrepSearch; empty: the model's text
+	Tool   string `json:"tool,omitempty"`  // ReadFile, GrepSearch, submit_verdict; "context": it was shortened; empty: the model's text
 	Input  string `json:"input,omitempty"` // the call's arguments
 	Text   string `json:"text,omitempty"`  // the model's text, or the head of the tool's result
 	Tokens int    `json:"tokens,omitempty"`

@@ -19,6 +19,8 @@ package prompthooks
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"stopgate/gate"
 )
@@ -37,6 +39,12 @@ type Options struct {
 	// one verdict may cost; 0 = [DefaultMaxTokens]. A model that nears it is
 	// asked for its verdict; one that is past it has none (budget_exhausted).
 	MaxTokens int
+	// DailyTokens is how many tokens the judges of one agent may use in a day
+	// (UTC), over all its verdicts since the start of the process; 0 = no
+	// limit. An agent beyond it has no verdict (budget_exhausted).
+	DailyTokens int
+	// Now says what day it is; required with DailyTokens.
+	Now func() time.Time
 }
 
 const (
@@ -54,6 +62,7 @@ type Judge struct {
 	model     func(name string) (Model, string, error)
 	maxRounds int
 	maxTokens int
+	days      daily
 }
 
 var _ gate.Evaluator = (*Judge)(nil)
@@ -67,8 +76,12 @@ func New(o Options) (*Judge, error) {
 		return nil, errors.New("prompthooks: Options.MaxRounds is negative")
 	case o.MaxTokens < 0:
 		return nil, errors.New("prompthooks: Options.MaxTokens is negative")
+	case o.DailyTokens < 0:
+		return nil, errors.New("prompthooks: Options.DailyTokens is negative")
+	case o.DailyTokens > 0 && o.Now == nil:
+		return nil, errors.New("prompthooks: Options.DailyTokens needs Options.Now")
 	}
-	j := &Judge{model: o.Model, maxRounds: o.MaxRounds, maxTokens: o.MaxTokens}
+	j := &Judge{model: o.Model, maxRounds: o.MaxRounds, maxTokens: o.MaxTokens, days: daily{limit: o.DailyTokens, now: o.Now}}
 	if j.maxRounds == 0 {
 		j.maxRounds = DefaultMaxRounds
 	}
@@ -88,8 +101,13 @@ func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict,
 			Failure: &gate.Failure{Code: gate.ModelUnavailable, Message: err.Error()}}
 	}
+	if !j.days.left(in.Event) {
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.BudgetExhausted,
+			Message: fmt.Sprintf("the judges of agent %q have used their %d tokens of today (UTC)", in.Event.Agent, j.days.limit)}}
+	}
 	t := newTrial(ctx, j, model, deployment, in)
 	v, err := t.run(ctx)
+	j.days.spend(in.Event, t.usage)
 	if err != nil {
 		v = gate.Verdict{Outcome: gate.NoVerdict, Failure: t.failure(ctx, err)}
 	} else if t.repaired {

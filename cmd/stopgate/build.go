@@ -103,7 +103,8 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string) (*app, 
 	errs = append(errs, err)
 	a.models, err = openModels(ctx, cfg.Models)
 	errs = append(errs, err)
-	judge, err := prompthooks.New(prompthooks.Options{Model: a.models.find, MaxRounds: cfg.Limits.JudgeRounds, MaxTokens: cfg.Limits.JudgeTokens})
+	judge, err := prompthooks.New(prompthooks.Options{Model: a.models.find, MaxRounds: cfg.Limits.JudgeRounds,
+		MaxTokens: cfg.Limits.JudgeTokens, DailyTokens: cfg.Limits.AgentDailyTokens, Now: time.Now})
 	errs = append(errs, err)
 	if a.transcripts != nil {
 		a.closers = append(a.closers, a.transcripts.Close)
