@@ -45,7 +45,7 @@ func WatchSpecs(ctx context.Context, dir string, report func(specs []*gate.Spec,
 		case <-ctx.Done():
 			return nil
 		case <-notices.events:
-		case <-notices.errors: // an overflow: something has changed
+		case <-notices.errors: //nolint:errcheck // an overflow: something has changed
 		case <-poll.C:
 			if d.fingerprint() == seen {
 				continue

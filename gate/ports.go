@@ -26,6 +26,7 @@ type Evaluator interface {
 // EvaluatorFunc makes a function an [Evaluator].
 type EvaluatorFunc func(ctx context.Context, in Input) Verdict
 
+// Evaluate calls f.
 func (f EvaluatorFunc) Evaluate(ctx context.Context, in Input) Verdict { return f(ctx, in) }
 
 // Transcript is the readable view of one conversation: numbered lines of plain

@@ -65,7 +65,7 @@ func load(b *testing.B, h http.Handler, body string) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			resp, err := client.Post(url, typeJSON, strings.NewReader(body))
-			if err != nil || resp.StatusCode != 200 {
+			if err != nil || resp.StatusCode != http.StatusOK {
 				failed.Add(1)
 				continue
 			}

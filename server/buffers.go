@@ -62,7 +62,7 @@ func (s *Server) fill(buf *bytes.Buffer, body io.Reader, limit int64) (taken int
 		switch {
 		case int64(buf.Len()) > limit:
 			return taken, tooLargeError(limit)
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return taken, nil
 		case err != nil:
 			return taken, brokenBody(err)

@@ -100,7 +100,7 @@ func (s *Server) publicError(err error, c echo.Context) *gate.Error {
 	case errors.As(err, &framework) && framework.Code == http.StatusMethodNotAllowed:
 		return gate.Errorf(gate.CodeMethodNotAllowed, "method %q is not allowed here, these are: %s", c.Request().Method, c.Response().Header().Get("Allow"))
 	}
-	if err != errPanicked {
+	if !errors.Is(err, errPanicked) {
 		level := slog.LevelError
 		if c.Request().Context().Err() != nil { // the caller has gone, and ended what was done for it
 			level = slog.LevelDebug

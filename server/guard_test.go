@@ -78,7 +78,7 @@ func TestHostAndOrigin(t *testing.T) {
 	}
 	t.Run("two origins", func(t *testing.T) {
 		w := newWorld(t)
-		r, _ := http.NewRequest("GET", "http://localhost/healthz", nil)
+		r, _ := http.NewRequest(http.MethodGet, "http://localhost/healthz", nil)
 		r.Header["Origin"] = []string{"http://localhost", "https://evil.example"}
 		if err := w.checkOrigin(r); err == nil {
 			t.Error("accepted")

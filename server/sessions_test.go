@@ -46,7 +46,7 @@ func (b *brokenOff) Read(p []byte) (int, error) {
 func TestUploadThatBreaksOffIsNotOurFault(t *testing.T) {
 	w := newWorld(t)
 	for _, target := range []string{"/v1/sessions/s/transcript", "/api/v2/extendedAgent/agents/a"} {
-		r, _ := http.NewRequest("PUT", "http://localhost"+target, &brokenOff{})
+		r, _ := http.NewRequest(http.MethodPut, "http://localhost"+target, &brokenOff{})
 		r.Header.Set("Content-Type", typeJSON)
 		if status := serve(w.Server, r); status != 400 {
 			t.Errorf("%s: status %d", target, status)

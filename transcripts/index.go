@@ -206,7 +206,7 @@ func (c *indexCache) of(ctx context.Context, f *os.File, r io.ReaderAt, size int
 	}
 	k := fileKey{size: size, mtime: st.ModTime()}
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		k.dev, k.ino = uint64(sys.Dev), sys.Ino
+		k.dev, k.ino = uint64(sys.Dev), sys.Ino //nolint:unconvert // Dev is narrower on other systems
 	}
 	if x := c.find(k); x != nil {
 		return x, nil

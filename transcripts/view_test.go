@@ -264,7 +264,7 @@ func TestReadFileEndsWithContext(t *testing.T) {
 	v := attach(t, s, &gate.Event{TranscriptPath: write(t, lines(10), root, "t.txt")})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := v.ReadFile(ctx, 1, 1); err != context.Canceled {
+	if got, err := v.ReadFile(ctx, 1, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

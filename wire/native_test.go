@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -85,8 +86,8 @@ func TestNativeErrors(t *testing.T) {
 		})
 	}
 	_, err := DecodeNative([]byte("{\n  \"a\": tru\n}"))
-	if e := err.(*gate.Error); e.Details[0].Line != 2 || e.Details[0].Column != 11 {
-		t.Errorf("position %+v, want 2:11", e.Details[0])
+	if e, ok := errors.AsType[*gate.Error](err); !ok || e.Details[0].Line != 2 || e.Details[0].Column != 11 {
+		t.Errorf("position %+v, want 2:11", err)
 	}
 }
 

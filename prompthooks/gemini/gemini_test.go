@@ -311,7 +311,7 @@ func TestModelNamesStayInTheirPath(t *testing.T) {
 // No error may show the key, whoever says it.
 func TestKeyIsNeverShown(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(400)
+		w.WriteHeader(http.StatusBadRequest)
 		w.Write([]byte(`{"error":{"code":400,"message":"bad key ` + r.Header.Get("x-goog-api-key") + `"}}`))
 	}
 	for name, answer := range map[string]http.HandlerFunc{
