@@ -53,6 +53,7 @@ type writer struct {
 	// Owned by the goroutine.
 	conn       *conn // nil: to be opened at the next write
 	batch      []*job
+	bytes      int  // what the batch adds
 	spare      *job // taken from the queue, for the next batch
 	closeError error
 	took       time.Duration // by the last COMMIT
@@ -60,7 +61,7 @@ type writer struct {
 	unmoved    int           // about how many bytes were written since grown was told
 
 	grown      chan struct{} // holds one token when the WAL has grown
-	checkpoint atomic.Bool   // the WAL is long: finish moving it while nobody writes
+	checkpoint atomic.Bool   // the WAL is long: the writer is to finish moving it
 }
 
 // job is a write on its way. Its state says who may still end it: the waiter
@@ -141,11 +142,12 @@ func (w *writer) run() {
 	defer close(w.ended)
 	for w.collect() {
 		w.writeBatch()
-		if w.checkpoint.CompareAndSwap(true, false) && w.conn != nil {
-			// Nothing else of ours writes now, so this one reaches the WAL's
-			// end, and the next write starts it from the beginning. If it
-			// fails, the WAL stays long and it is asked for again.
+		if w.checkpoint.Load() && w.conn != nil {
+			// Nothing else of ours writes or moves now, so this one reaches
+			// the WAL's end, and the next write starts it from the beginning.
+			// If it fails, the WAL stays long and it is asked for again.
 			_ = w.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`)
+			w.checkpoint.Store(false)
 		}
 	}
 	if w.conn != nil {
@@ -165,7 +167,7 @@ func (w *writer) collect() bool {
 		}
 	}
 	clear(w.batch)
-	w.batch = append(w.batch[:0], first)
+	w.batch, w.bytes = append(w.batch[:0], first), first.size()
 	w.join()
 	w.gather()
 	return true
@@ -192,32 +194,33 @@ func (w *writer) gather() {
 			if !open {
 				return
 			}
-			w.batch = append(w.batch, j)
-			w.join()
+			w.add(j)
 		}
 	}
 }
 
 // join adds what waits in the queue to the batch, within its limits.
 func (w *writer) join() {
-	bytes := 0
-	for _, j := range w.batch {
-		bytes += j.size()
-	}
 	for len(w.batch) < batchLimit && w.spare == nil {
 		select {
 		case j, open := <-w.queue:
 			if !open {
 				return
 			}
-			if bytes += j.size(); bytes > batchBytes {
-				w.spare = j
-				return
-			}
-			w.batch = append(w.batch, j)
+			w.add(j)
 		default:
 			return
 		}
+	}
+}
+
+// add puts one more into the batch, or aside for the next if it is too large
+// for this one.
+func (w *writer) add(j *job) {
+	if size := j.size(); w.bytes+size > batchBytes {
+		w.spare = j
+	} else {
+		w.batch, w.bytes = append(w.batch, j), w.bytes+size
 	}
 }
 
@@ -245,23 +248,23 @@ func (w *writer) writeBatch() {
 		w.finish(w.batch, explain(err))
 		return
 	}
-	for i := range w.batch {
-		w.writeAlone(w.batch[i : i+1])
+	for _, j := range w.batch {
+		w.writeAlone(j)
 	}
 }
 
-func (w *writer) writeAlone(one []*job) {
-	err := w.ready()
-	if err == nil {
-		err = w.conn.exec(`BEGIN IMMEDIATE`)
+func (w *writer) writeAlone(j *job) {
+	err := w.tryBegin()
+	for isBusy(err) && time.Now().Before(j.deadline) {
+		err = w.tryBegin()
 	}
 	if err == nil {
-		err = w.applyAll(one)
+		err = w.applyAll([]*job{j})
 	}
 	if err != nil {
 		w.rollback(err)
 	}
-	w.finish(one, explain(err))
+	w.finish([]*job{j}, explain(err))
 }
 
 // begin opens the batch's transaction. While another process holds the lock it
@@ -269,10 +272,7 @@ func (w *writer) writeAlone(one []*job) {
 // left.
 func (w *writer) begin() bool {
 	for {
-		err := w.ready()
-		if err == nil {
-			err = w.conn.exec(`BEGIN IMMEDIATE`)
-		}
+		err := w.tryBegin()
 		if err == nil {
 			return true
 		}
@@ -290,7 +290,7 @@ func (w *writer) begin() bool {
 				kept = append(kept, j)
 			}
 		}
-		w.batch = kept
+		w.batch = kept // their bytes stay counted: the batch is the smaller for it
 		w.join()
 		if len(w.batch) == 0 {
 			return false
@@ -298,11 +298,14 @@ func (w *writer) begin() bool {
 	}
 }
 
-func (w *writer) ready() (err error) {
+// tryBegin waits for SQLite's lock for a slice of time.
+func (w *writer) tryBegin() (err error) {
 	if w.conn == nil {
-		w.conn, err = w.open()
+		if w.conn, err = w.open(); err != nil {
+			return err
+		}
 	}
-	return err
+	return w.conn.exec(`BEGIN IMMEDIATE`)
 }
 
 // applyAll applies the jobs and commits. Refusals are results, not failures.

@@ -323,3 +323,48 @@ func TestLockedByAnother(t *testing.T) {
 		t.Errorf("stored are %v (%v)", items, err)
 	}
 }
+
+// TestRolledBackCounts: a commit that was settled inside a batch which failed
+// is settled anew with what the ledger then holds.
+func TestRolledBackCounts(t *testing.T) {
+	s := openForTest(t, Options{Lock: true})
+	key := gate.LedgerKey{Agent: "builder", Session: "s1"}
+	let := hold(t, s)
+	var running sync.WaitGroup
+	tries := 0
+	running.Go(func() {
+		_ = s.writer.do(context.Background(), doing(func(c *conn) error {
+			if tries++; tries > 1 {
+				return errors.New("not alone")
+			}
+			return writeCounts(c, key, gate.Counts{StopRejections: 5})
+		}))
+	})
+	queued(s, 1)
+	var stored error
+	running.Go(func() {
+		stored = s.Commit(context.Background(), gate.Commit{Key: key, Settle: func(now gate.Counts) (gate.Counts, gate.Record) {
+			now.StopRejections++
+			r := storetest.Record(1)
+			r.StopRejectionCount = now.StopRejections
+			return now, r
+		}})
+	})
+	queued(s, 2)
+	running.Go(func() {
+		_ = s.writer.do(context.Background(), doing(func(*conn) error { return errors.New("the batch fails") }))
+	})
+	queued(s, 3)
+	let()
+	running.Wait()
+	if stored != nil {
+		t.Fatal(stored)
+	}
+	counts, err := s.Counts(t.Context(), key)
+	if err != nil || counts.StopRejections != 1 {
+		t.Errorf("%d rejections counted (%v), want 1", counts.StopRejections, err)
+	}
+	if r, err := s.Record(t.Context(), storetest.ID(1)); err != nil || r.StopRejectionCount != 1 {
+		t.Errorf("record has count %d (%v), want 1", r.StopRejectionCount, err)
+	}
+}
