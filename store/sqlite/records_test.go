@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/store/storetest"
 )
 
 // TestPlans: every filter reads the newest first from a table or an index that
@@ -54,5 +55,21 @@ func TestPlans(t *testing.T) {
 				t.Errorf("plan is %q, want %q and no sorting", text, c.want)
 			}
 		})
+	}
+}
+
+// TestSameNanosecond: what moves on to the next free place keeps its own time.
+func TestSameNanosecond(t *testing.T) {
+	s := openForTest(t, Options{})
+	want := storetest.Record(0).Time
+	for n := range 3 {
+		r := storetest.Record(n)
+		r.Time = want
+		if err := s.Commit(t.Context(), gate.Commit{Settle: func(now gate.Counts) (gate.Counts, gate.Record) { return now, r }}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Record(t.Context(), r.EvaluationID); err != nil || !got.Time.Equal(want) {
+			t.Errorf("record %d has time %v (%v), want %v", n, got.Time, err, want)
+		}
 	}
 }

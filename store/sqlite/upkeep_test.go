@@ -114,6 +114,9 @@ func TestKeysLast24Hours(t *testing.T) {
 	if id, err := reserve(answered, 2); err != nil || id != "" {
 		t.Errorf("after its day the key answers %q, %v; want it free for any body", id, err)
 	}
+	if n := keys(); n != 2 {
+		t.Errorf("%d keys are kept, want the new one and the one still running", n)
+	}
 	clock.add(48 * time.Hour)
 	if n := keys(); n != 0 {
 		t.Errorf("%d keys are kept after all their time, want none", n)
@@ -157,6 +160,12 @@ func TestErasedBytes(t *testing.T) {
 	}
 	if found() {
 		t.Error("erased bytes are still on disk")
+	}
+	for _, table := range []string{"evaluations", "evaluation_hooks", "counts", "activations"} {
+		var rows int
+		if err := s.reads.QueryRow(`SELECT count(*) FROM ` + table).Scan(&rows); err != nil || rows != 0 {
+			t.Errorf("%s has %d rows (%v), want none", table, rows, err)
+		}
 	}
 }
 
