@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/klauspost/compress/s2"
@@ -52,7 +53,7 @@ func encode(r *gate.Record, old row) (row, error) {
 	if r.EvaluationID == "" {
 		return row{}, errors.New("store record has no evaluation id")
 	}
-	out := row{seq: r.Time.UnixNano(), id: r.EvaluationID, agent: r.Agent, session: r.Session,
+	out := row{seq: nanos(r.Time), id: r.EvaluationID, agent: r.Agent, session: r.Session,
 		event: string(r.Event), decision: string(r.Outcome)}
 	h := headOf(r)
 	var err error
@@ -73,6 +74,18 @@ func encode(r *gate.Record, old row) (row, error) {
 		}
 	}
 	return out, nil
+}
+
+// nanos is a time in Unix nanoseconds, or the first or last there is: they
+// reach from 1677 to 2262, and a caller may ask for what is until 9999.
+func nanos(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }
 
 func headOf(r *gate.Record) head {

@@ -49,6 +49,7 @@ func (s *Store) Commit(ctx context.Context, c gate.Commit) error {
 type commit struct {
 	gate.Commit
 	reservation []byte
+	settled     gate.Counts // what next and row were settled with
 	next        gate.Counts
 	row         row
 }
@@ -63,7 +64,7 @@ func (w *commit) settle(now gate.Counts) (err error) {
 		}
 	}()
 	next, record := w.Settle(now)
-	w.next = next
+	w.settled, w.next = now, next
 	w.row, err = encode(&record, w.row)
 	return err
 }
@@ -74,16 +75,18 @@ func (w *commit) apply(c *conn) error {
 			return err
 		}
 	}
+	// Seen, until the row says otherwise: an earlier try may have settled with
+	// counts that were rolled back.
 	now := w.Seen
 	if w.Key.Session != "" {
 		var err error
 		if now, err = readCounts(c, w.Key); err != nil {
 			return err
 		}
-		if now != w.Seen {
-			if err := w.settle(now); err != nil {
-				return err
-			}
+	}
+	if now != w.settled {
+		if err := w.settle(now); err != nil {
+			return err
 		}
 	}
 	if err := w.row.insert(c, w.reservation); err != nil {

@@ -54,6 +54,11 @@ func migrateSchema(ctx context.Context, db *sql.DB, file string) error {
 	if tables > 0 && owner != applicationID {
 		return fmt.Errorf("database %q is not a stopgate database", file)
 	}
+	if tables == 0 { // before the first table, so that ours is never without it
+		if _, err := db.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
+			return fmt.Errorf("database %q cannot be written: %w", file, explain(err))
+		}
+	}
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = WAL`); err != nil {
 		return fmt.Errorf("database %q cannot be opened for writing: %w", file, explain(err))
 	}
@@ -81,5 +86,6 @@ func migrateSchema(ctx context.Context, db *sql.DB, file string) error {
 	return nil
 }
 
-// applicationID is "stpg", as the first migration writes it.
+// applicationID is what a stopgate database calls itself ("stpg"), so that
+// another program's file is never taken for one.
 const applicationID = 0x73747067

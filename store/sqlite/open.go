@@ -75,6 +75,9 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 	if opt.Durability != Power && opt.Durability != Process {
 		return nil, gate.Errorf(gate.CodeValidation, "durability %q is unknown: want %q or %q", opt.Durability, Power, Process)
 	}
+	if opt.Dir == "" || opt.Now == nil {
+		return nil, errors.New("store needs a directory and a clock")
+	}
 	dir, err := filepath.Abs(opt.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("data directory %q: %w", opt.Dir, err)

@@ -112,10 +112,10 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 		add(`e.decision <> 'allow' AND e.decision = ?`, string(f.Decision))
 	}
 	if !f.Since.IsZero() {
-		add(order+` >= ?`, f.Since.UnixNano())
+		add(order+` >= ?`, nanos(f.Since))
 	}
 	if !f.Until.IsZero() {
-		add(order+` < ?`, f.Until.UnixNano())
+		add(order+` < ?`, nanos(f.Until))
 	}
 	if f.Cursor != "" {
 		seq, ok := readCursor(f.Cursor)

@@ -54,6 +54,9 @@ func (u *upkeep) checkpointing(ctx context.Context) {
 			return
 		case <-u.store.writer.grown:
 		}
+		if u.store.writer.checkpoint.Load() {
+			continue // the writer is about to finish: it must not be in its way
+		}
 		var busy, pages, moved int64
 		err := u.store.reads.QueryRowContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &pages, &moved)
 		if err == nil && pages > checkpointPages {
@@ -89,7 +92,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	now := s.opt.Now()
 	if s.opt.Retention > 0 {
 		err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM evaluations WHERE seq < ?)`,
-			dropRecords(now.Add(-max(s.opt.Retention, keyLife)).UnixNano()))
+			dropRecords(nanos(now.Add(-max(s.opt.Retention, keyLife)))))
 		if err != nil {
 			return err
 		}

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"stopgate/gate"
 )
 
 const (
@@ -18,11 +16,6 @@ const (
 	// busySlice is how long one try for SQLite's lock waits. Between two tries
 	// those who have waited long enough are sent away, and new ones join.
 	busySlice = 100 * time.Millisecond
-	// batchLimit bounds one transaction, and so the time that its first
-	// member waits for its last.
-	batchLimit = 256
-	// batchBytes bounds what one transaction adds to the WAL.
-	batchBytes = 4 << 20
 )
 
 var (
@@ -53,13 +46,15 @@ type writer struct {
 	// Owned by the goroutine.
 	conn       *conn // nil: to be opened at the next write
 	batch      []*job
+	bytes      int  // what the batch adds
 	spare      *job // taken from the queue, for the next batch
 	closeError error
-
-	unmoved int // about how many bytes were written since grown was told
+	took       time.Duration // by the last COMMIT
+	expected   int           // how many writes were there at its end, queued ones included
+	unmoved    int           // about how many bytes were written since grown was told
 
 	grown      chan struct{} // holds one token when the WAL has grown
-	checkpoint atomic.Bool   // the WAL is long: finish moving it while nobody writes
+	checkpoint atomic.Bool   // the WAL is long: the writer is to finish moving it
 }
 
 // job is a write on its way. Its state says who may still end it: the waiter
@@ -136,223 +131,9 @@ func (w *writer) close() error {
 	return w.closeError
 }
 
-func (w *writer) run() {
-	defer close(w.ended)
-	for w.collect() {
-		w.writeBatch()
-		if w.checkpoint.CompareAndSwap(true, false) && w.conn != nil {
-			// Nothing else of ours writes now, so this one reaches the WAL's
-			// end, and the next write starts it from the beginning. If it
-			// fails, the WAL stays long and it is asked for again.
-			_ = w.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`)
-		}
-	}
-	if w.conn != nil {
-		w.closeError = w.conn.close()
-	}
-}
-
-// collect waits for a write and takes what else is there. It reports false
-// when the queue is closed and empty.
-func (w *writer) collect() bool {
-	first := w.spare
-	w.spare = nil
-	if first == nil {
-		var open bool
-		if first, open = <-w.queue; !open {
-			return false
-		}
-	}
-	clear(w.batch)
-	w.batch = append(w.batch[:0], first)
-	w.join()
-	return true
-}
-
-// join adds what waits in the queue to the batch, within its limits.
-func (w *writer) join() {
-	bytes := 0
-	for _, j := range w.batch {
-		bytes += j.size()
-	}
-	for len(w.batch) < batchLimit && w.spare == nil {
-		select {
-		case j, open := <-w.queue:
-			if !open {
-				return
-			}
-			if bytes += j.size(); bytes > batchBytes {
-				w.spare = j
-				return
-			}
-			w.batch = append(w.batch, j)
-		default:
-			return
-		}
-	}
-}
-
 func (j *job) size() int {
 	if s, ok := j.write.(sized); ok {
 		return s.size()
 	}
 	return 0
-}
-
-// writeBatch writes the batch in one transaction, or, when one of it fails,
-// each in its own. Every member gets its result.
-func (w *writer) writeBatch() {
-	if !w.begin() {
-		return
-	}
-	w.batch = takeWaiting(w.batch)
-	err := w.applyAll(w.batch)
-	if err == nil {
-		w.finish(w.batch, nil)
-		return
-	}
-	w.rollback(err)
-	if fromOutside(err) || len(w.batch) == 1 {
-		w.finish(w.batch, explain(err))
-		return
-	}
-	for i := range w.batch {
-		w.writeAlone(w.batch[i : i+1])
-	}
-}
-
-func (w *writer) writeAlone(one []*job) {
-	err := w.ready()
-	if err == nil {
-		err = w.conn.exec(`BEGIN IMMEDIATE`)
-	}
-	if err == nil {
-		err = w.applyAll(one)
-	}
-	if err != nil {
-		w.rollback(err)
-	}
-	w.finish(one, explain(err))
-}
-
-// begin opens the batch's transaction. While another process holds the lock it
-// sends those away who have waited too long; it reports false when nobody is
-// left.
-func (w *writer) begin() bool {
-	for {
-		err := w.ready()
-		if err == nil {
-			err = w.conn.exec(`BEGIN IMMEDIATE`)
-		}
-		if err == nil {
-			return true
-		}
-		if !isBusy(err) {
-			w.rollback(err)
-			w.finish(w.batch, explain(err))
-			return false
-		}
-		now := time.Now()
-		kept := w.batch[:0]
-		for _, j := range w.batch {
-			if now.After(j.deadline) {
-				w.finish([]*job{j}, errBusy)
-			} else if j.state.Load() != jobWithdrawn {
-				kept = append(kept, j)
-			}
-		}
-		w.batch = kept
-		w.join()
-		if len(w.batch) == 0 {
-			return false
-		}
-	}
-}
-
-func (w *writer) ready() (err error) {
-	if w.conn == nil {
-		w.conn, err = w.open()
-	}
-	return err
-}
-
-// applyAll applies the jobs and commits. Refusals are results, not failures.
-func (w *writer) applyAll(jobs []*job) error {
-	for _, j := range jobs {
-		j.result = nil
-		err := apply(w.conn, j.write)
-		if refused, ok := errors.AsType[*gate.Error](err); ok {
-			j.result = refused
-		} else if err != nil {
-			return err
-		}
-	}
-	if err := w.conn.exec(`COMMIT`); err != nil {
-		return err
-	}
-	w.count(jobs)
-	return nil
-}
-
-// apply keeps a panic of one write (a Settle is foreign code) from the others.
-func apply(c *conn, what write) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("store write panicked: %v", p)
-		}
-	}()
-	return what.apply(c)
-}
-
-// rollback gives the transaction up. A connection that met a failure of the
-// machine, or cannot roll back, is replaced.
-func (w *writer) rollback(cause error) {
-	if w.conn == nil {
-		return
-	}
-	// SQLite has rolled back by itself after some failures; then this fails,
-	// and a new connection is the cheap way to be sure.
-	if err := w.conn.exec(`ROLLBACK`); err != nil || fromOutside(cause) {
-		_ = w.conn.close()
-		w.conn = nil
-	}
-}
-
-// finish gives the jobs their result: err, or, if that is nil, their own.
-func (w *writer) finish(jobs []*job, err error) {
-	for _, j := range jobs {
-		if err != nil {
-			j.result = err
-		}
-		j.done <- struct{}{}
-	}
-}
-
-// count adds up what was written, and says when it is worth a checkpoint.
-func (w *writer) count(jobs []*job) {
-	// A row's place in table and indices beside its bytes, and the pages that
-	// every transaction changes.
-	w.unmoved += len(jobs)*512 + 5*pageBytes
-	for _, j := range jobs {
-		w.unmoved += j.size()
-	}
-	if w.unmoved < checkpointBytes {
-		return
-	}
-	w.unmoved = 0
-	select {
-	case w.grown <- struct{}{}:
-	default:
-	}
-}
-
-// takeWaiting takes the jobs whose waiters are still there.
-func takeWaiting(jobs []*job) []*job {
-	kept := jobs[:0]
-	for _, j := range jobs {
-		if j.state.CompareAndSwap(jobWaiting, jobTaken) {
-			kept = append(kept, j)
-		}
-	}
-	return kept
 }

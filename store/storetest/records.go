@@ -90,6 +90,9 @@ func filters(t *testing.T, s gate.Store) {
 		{"both", gate.RecordFilter{Since: at(3), Until: at(5)}, []int{4, 3}},
 		{"in another zone", gate.RecordFilter{Since: at(6).In(time.FixedZone("x", 3600))}, []int{7, 6}},
 		{"everything at once", gate.RecordFilter{Agent: "builder", Session: "s1", Event: gate.Stop, Decision: gate.Block, Hook: "judge", Since: at(1), Until: at(9)}, []int{5}},
+		{"times beyond every clock", gate.RecordFilter{Since: time.Date(1, 2, 3, 0, 0, 0, 0, time.UTC), Until: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)},
+			[]int{7, 6, 5, 4, 3, 2, 1}},
+		{"since beyond every clock", gate.RecordFilter{Since: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}, []int{}},
 		{"nothing", gate.RecordFilter{Agent: "nobody"}, []int{}},
 		{"no SQL", gate.RecordFilter{Agent: "' OR 1=1 --"}, []int{}},
 	} {

@@ -1,9 +1,5 @@
 -- +goose Up
 
--- What a stopgate database calls itself ("stpg"), so that another program's
--- file is never taken for one.
-PRAGMA application_id = 1937010791;
-
 -- One row per agent (and sub-agent) in a session whose counts are not zero.
 CREATE TABLE counts (
     session   TEXT    NOT NULL,
