@@ -84,9 +84,10 @@ func (b *bubblewrap) systemArgs() []string {
 			args = append(args, "--ro-bind", dir, dir)
 		}
 	}
-	// Of /etc only what programs need to start. Accounts, hosts and hook
-	// configuration of the machine are nobody's business in here.
-	etc := []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "mime.types"}
+	// Of /etc only what programs need to start. Accounts, hosts and other
+	// configuration of the machine are nobody's business in here. Every mount
+	// costs time.
+	etc := []string{"ld.so.cache", "alternatives"}
 	if b.opt.Network {
 		etc = append(etc, "resolv.conf", "hosts", "nsswitch.conf", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls", "pki/ca-trust")
 	}
@@ -96,13 +97,22 @@ func (b *bubblewrap) systemArgs() []string {
 			args = append(args, "--ro-bind", path, path)
 		}
 	}
+	if zone, err := filepath.EvalSymlinks("/etc/localtime"); err == nil && within(zone, "/usr") {
+		args = append(args, "--symlink", zone, "/etc/localtime")
+	}
 	for _, i := range []interpreter{b.tools.bash, b.tools.python} {
 		for _, prefix := range i.prefixes {
 			args = append(args, "--ro-bind", prefix, prefix)
 		}
 	}
-	args = append(args, "--proc", "/proc", "--dev", "/dev",
-		"--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
+	// bwrap's own --dev would add terminals, which take another mount and
+	// another user namespace, and be writable.
+	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"} {
+		args = append(args, "--dev-bind", device, device)
+	}
+	args = append(args, "--proc", "/proc", "--symlink", "/proc/self/fd", "/dev/fd", "--symlink", "/proc/self/fd/0", "/dev/stdin",
+		"--symlink", "/proc/self/fd/1", "/dev/stdout", "--symlink", "/proc/self/fd/2", "/dev/stderr",
+		"--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm",
 		"--size", strconv.FormatInt(b.opt.Limits.TempSize, 10), "--perms", "1777", "--tmpfs", "/tmp")
 	if b.tools.ownJQ {
 		args = append(args, "--ro-bind", b.tools.jq, scriptDir+"/jq")
