@@ -124,9 +124,10 @@ func (b *bubblewrap) systemArgs() []string {
 // descriptors that they name. Every other descriptor of the gate is closed on
 // exec.
 type sandbox struct {
-	args  []string
-	files []*os.File
-	err   error // the first thing that went wrong
+	args   []string
+	files  []*os.File
+	hidden []string // empty file systems that become read-only at the end
+	err    error    // the first thing that went wrong
 }
 
 // pass hands a file to bwrap and answers its number there.
@@ -194,6 +195,9 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	s.add("--file", s.content(b.passwd), "/etc/passwd", "--file", s.content(b.group), "/etc/group")
 	if !b.opt.Network {
 		s.add("--file", s.content(b.hosts), "/etc/hosts")
+	}
+	for _, hidden := range s.hidden {
+		s.add("--remount-ro", hidden)
 	}
 	s.add("--remount-ro", "/", "--chdir", dir, "--seccomp", s.content(b.filter))
 
