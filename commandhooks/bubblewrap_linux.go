@@ -221,7 +221,8 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	return p, failure
 }
 
-// launch starts bwrap. While it sets up the mounts, the limits are put on its
+// launch starts bwrap, which dies with the thread that started it, and so with
+// the gate even if that is killed (--die-with-parent). While it sets up the mounts, the limits are put on its
 // child, which waits for a byte on goOn before it becomes the hook.
 func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, status, goOn *os.File) (*process, *gate.Failure) {
 	if s.err != nil {
@@ -259,9 +260,6 @@ type boxed struct {
 
 // release puts the limits on the sandbox's first process and lets it go on.
 func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential, goOn *os.File) error {
-	if deadline, ok := ctx.Deadline(); ok {
-		x.status.SetReadDeadline(deadline)
-	}
 	stop := context.AfterFunc(ctx, func() { x.status.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	line, err := x.firstLine()

@@ -142,22 +142,16 @@ func TestAzure20Shebangs(t *testing.T) {
 				t.Errorf("got %s", show(v))
 			}
 		})
+		t.Run("fault size-04: an inline command larger than an argument may be", func(t *testing.T) {
+			if v := ask(t, r, "true "+strings.Repeat("x", 200_000)+"\necho ran >&2; exit 2", inline); told(v) != "block ran" {
+				t.Errorf("got %s", show(v))
+			}
+		})
 		t.Run("neither command nor script", func(t *testing.T) {
 			if v := ask(t, r, ""); told(v) != "no_verdict internal" {
 				t.Errorf("got %s", show(v))
 			}
 		})
-	})
-}
-
-// TestNoexecTemp: scripts are read by their interpreter, never executed from a
-// file system that may forbid it; a script without any permission to run is
-// run.
-func TestScriptNeedsNoExecutableFile(t *testing.T) {
-	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
-		if v := ask(t, r, `{ : >> "$0"; } 2>/dev/null && [ "$(id -u)" != 0 ] && echo writable >&2 && exit 2; exit 0`); told(v) != "allow" {
-			t.Errorf("got %s", show(v))
-		}
 	})
 }
 

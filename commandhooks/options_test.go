@@ -85,19 +85,3 @@ func TestPythonBehindAShim(t *testing.T) {
 		t.Errorf("a shim without a python is %+v", p)
 	}
 }
-
-// TestOwnJQ: where the host has no jq, hooks find Self by that name.
-func TestOwnJQ(t *testing.T) {
-	self := filepath.Join(openDir(t), "stopgate")
-	if err := os.WriteFile(self, []byte("#!/bin/sh\necho \"own ${0##*/} $1\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	everyMode(t, Options{Self: self}, func(t *testing.T, r *Runner) {
-		tools := r.tools
-		tools.jq, tools.ownJQ, tools.path = self, true, "" // nothing but ours on the PATH
-		useTools(t, r, tools)
-		if v := ask(t, r, `jq .a >&2; exit 2`); told(v) != "block own jq .a" {
-			t.Errorf("got %s", show(v))
-		}
-	})
-}

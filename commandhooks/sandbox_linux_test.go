@@ -56,8 +56,8 @@ import socket, sys
 try: socket.socket(socket.AF_UNIX).connect("\0stopgate-test-%d")
 except OSError: sys.exit(0)
 sys.exit(2)`, os.Getpid())},
-		{"see the gate's process", fmt.Sprintf("[ -e /proc/%d/status ] && grep -q 'commandhooks' /proc/%[1]d/cmdline && exit 2; exit 0", os.Getpid())},
-		{"signal the gate's process", fmt.Sprintf("kill -0 %d && grep -q commandhooks /proc/%[1]d/cmdline && exit 2; exit 0", os.Getpid())},
+		{"see the gate's process", fmt.Sprintf("[ -e /proc/%d/status ] && grep -q '%s' /proc/%[1]d/cmdline && exit 2; exit 0", os.Getpid(), filepath.Base(os.Args[0]))},
+		{"signal the gate's process", fmt.Sprintf("kill -0 %d && grep -q '%s' /proc/%[1]d/cmdline && exit 2; exit 0", os.Getpid(), filepath.Base(os.Args[0]))},
 		{"list the host's homes", "[ -e /home ] && exit 2; exit 0"},
 		{"list the accounts", "grep -q '^daemon:' /etc/passwd && exit 2; exit 0"},
 		{"see the host's devices", "[ -e /dev/ptmx ] && [ -e /sys/class ] && exit 2; exit 0"},
@@ -87,7 +87,7 @@ func drop(l net.Listener) {
 
 func TestSandboxIsReadOnly(t *testing.T) {
 	r := newRunner(t, Options{})
-	for _, dir := range []string{"/", "/usr", "/usr/bin", "/etc", "/dev", "/hook", "/hook/files", "/proc", "/proc/sys/kernel", "/lib"} {
+	for _, dir := range []string{"/", "/usr", "/usr/bin", "/etc", "/dev", "/hook", "/proc", "/proc/sys/kernel", "/lib"} {
 		t.Run(dir, func(t *testing.T) {
 			script := fmt.Sprintf(`cd %s || exit 9
 { : > stopgate-test; } 2>/dev/null && echo create >&2 && exit 2
@@ -98,7 +98,7 @@ exit 0`, dir)
 			}
 		})
 	}
-	for _, file := range []string{"/etc/passwd", "/hook/files/script.sh", "/usr/bin/env", "/etc/ld.so.cache"} {
+	for _, file := range []string{"/etc/passwd", "/hook/script.sh", "/usr/bin/env", "/etc/ld.so.cache"} {
 		t.Run(file, func(t *testing.T) {
 			script := fmt.Sprintf(`[ -e %s ] || exit 0
 { echo x >> %[1]s; } 2>/dev/null && echo write >&2 && exit 2

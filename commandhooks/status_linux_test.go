@@ -74,6 +74,7 @@ func TestHints(t *testing.T) {
 		{"switched off for users", "x", map[string]int{userns: 9, clone: 0}, "unprivileged_userns_clone=1"},
 		{"fault G67: AppArmor", "bwrap: setting up uid map: Permission denied", map[string]int{userns: 9, apparmor: 1}, "apparmor_restrict_unprivileged_userns=0"},
 		{"fault G70: container", "bwrap: No permissions to create new namespace", map[string]int{userns: 9}, "seccomp=unconfined"},
+		{"an old bubblewrap", "bwrap: Unknown option --size", map[string]int{userns: 9, apparmor: 1}, "too old"},
 		{"all settings are well", "bwrap: Can't find source path", map[string]int{userns: 9, clone: 1, apparmor: 0}, ""},
 		{"no settings known", "execvp", nil, ""},
 	} {

@@ -2,7 +2,9 @@ package commandhooks
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -22,7 +24,7 @@ func askFor(timeout time.Duration, r *Runner, in gate.Input) (gate.Verdict, time
 
 func TestAzure43TimeoutKillsEverything(t *testing.T) {
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
-		const timeout = time.Second
+		const timeout = 700 * time.Millisecond
 		for _, tt := range []struct{ name, script string }{
 			{"sleeps", `sleep 600`},
 			{"fault timeout-03: waits for a child", `sh -c 'sleep 600 & wait'`},
@@ -62,7 +64,7 @@ func TestAzure43TimeoutKillsEverything(t *testing.T) {
 		t.Run("no time at all", func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			if v := r.Evaluate(ctx, input(`exit 0`)); told(v) != "no_verdict timeout" && told(v) != "no_verdict overloaded" {
+			if v := r.Evaluate(ctx, input(`exit 0`)); told(v) != "no_verdict timeout" {
 				t.Errorf("got %s", show(v))
 			}
 		})
@@ -115,7 +117,7 @@ func TestParallelIsBounded(t *testing.T) {
 	everyMode(t, Options{Parallel: 1}, func(t *testing.T, r *Runner) {
 		busy := make(chan gate.Verdict)
 		go func() {
-			v, _ := askFor(3*time.Second, r, input(`sleep 600`))
+			v, _ := askFor(1500*time.Millisecond, r, input(`sleep 600`))
 			busy <- v
 		}()
 		for len(r.slots) == 0 {
@@ -139,13 +141,14 @@ func TestNothingLeaks(t *testing.T) {
 		t.Skip("needs /proc")
 	}
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
-		ways := []gate.Input{input(`echo '{}'`), input(`exit 2`), input(`sleep 30 & exit 0`),
+		nap := fmt.Sprintf("sleep 30.%d", os.Getpid()) // known again from outside
+		ways := []gate.Input{input(`echo '{}'`), input(`exit 2`), input(nap + ` & exit 0`),
 			input(`cat >/dev/null`, withContext(make([]byte, 1<<20))), input(`exit 0`, withTranscript("/stopgate/none", ""))}
 		round := func() {
 			for _, in := range ways {
 				askFor(20*time.Second, r, in)
 			}
-			askFor(50*time.Millisecond, r, input(`sleep 30`))
+			askFor(50*time.Millisecond, r, input(nap+"; exit 0"))
 		}
 		round() // what is opened once
 		files, temps, before := openFiles(t), hookTemps(t), children(t)
@@ -158,6 +161,12 @@ func TestNothingLeaks(t *testing.T) {
 		}
 		if now := hookTemps(t); now > temps {
 			t.Errorf("%d temporary directories are left, %d before", now, temps)
+		}
+		// The kernel ends a sandbox's processes in its own time.
+		for deadline := time.Now().Add(5 * time.Second); running(nap) > 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d processes are left of hooks that have ended", running(nap))
+			}
 		}
 		if now := children(t); now > before {
 			t.Errorf("%d child processes are left, %d before", now, before)
@@ -180,6 +189,18 @@ func hookTemps(t *testing.T) (n int) {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "stopgate-") {
+			n++
+		}
+	}
+	return n
+}
+
+// running counts the processes on this machine that run the command line.
+func running(command string) (n int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		b, _ := os.ReadFile(file)
+		if strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " ")) == command {
 			n++
 		}
 	}

@@ -1,7 +1,9 @@
 package commandhooks
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -30,4 +32,20 @@ func useTools(t *testing.T, r *Runner, found tools) {
 		t.Fatal(err)
 	}
 	r.start = b.start
+}
+
+// TestOwnJQ: where the host has no jq, hooks find Self by that name.
+func TestOwnJQ(t *testing.T) {
+	self := filepath.Join(openDir(t), "stopgate")
+	if err := os.WriteFile(self, []byte("#!/bin/sh\necho \"own ${0##*/} $1\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	everyMode(t, Options{Self: self}, func(t *testing.T, r *Runner) {
+		tools := r.tools
+		tools.jq, tools.ownJQ, tools.path = self, true, "" // nothing but ours on the PATH
+		useTools(t, r, tools)
+		if v := ask(t, r, `jq .a >&2; exit 2`); told(v) != "block own jq .a" {
+			t.Errorf("got %s", show(v))
+		}
+	})
 }
