@@ -220,6 +220,23 @@ func TestSandboxHasNoPrivileges(t *testing.T) {
 	}
 }
 
+func TestSandboxHasNamespacesOfItsOwn(t *testing.T) {
+	r := newRunner(t, Options{})
+	for _, kind := range []string{"user", "ipc", "pid", "net", "uts", "mnt", "cgroup"} {
+		t.Run(kind, func(t *testing.T) {
+			link := "/proc/self/ns/" + kind
+			ours, err := os.Readlink(link)
+			if err != nil {
+				t.Skip(err)
+			}
+			v := ask(t, r, "readlink "+link+" >&2; exit 2")
+			if v.Outcome != gate.Block || !strings.HasPrefix(v.Reason, kind+":[") || v.Reason == ours {
+				t.Errorf("got %s, ours is %s", show(v), ours)
+			}
+		})
+	}
+}
+
 // TestSandboxIsNeverRoot: the kernel limits the processes of any user but
 // root.
 func TestSandboxIsNeverRoot(t *testing.T) {

@@ -113,6 +113,22 @@ func TestNothingIsLostAtExit(t *testing.T) {
 	})
 }
 
+// TestFloodsFillNoMemory: what is kept of a stream is bounded, whatever comes.
+func TestFloodsFillNoMemory(t *testing.T) {
+	var c capture
+	chunk := make([]byte, 300_000)
+	for range 10 {
+		c.keep(chunk)
+	}
+	if len(c.kept) != keepBytes || !c.cut {
+		t.Errorf("kept %d bytes, cut %t", len(c.kept), c.cut)
+	}
+	c = capture{}
+	if c.keep(make([]byte, keepBytes)); c.cut {
+		t.Error("what fits exactly is cut")
+	}
+}
+
 func TestParallelIsBounded(t *testing.T) {
 	everyMode(t, Options{Parallel: 1}, func(t *testing.T, r *Runner) {
 		busy := make(chan gate.Verdict)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,15 @@ func clearCloseOnExec(t *testing.T, fd int) {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
 		t.Fatal(err)
 	}
+}
+
+const sandboxUID = outsideID
+
+// plainSandboxWorks reports whether bubblewrap can be used here at all.
+func plainSandboxWorks() bool {
+	cmd := exec.Command("bwrap", "--unshare-user", "--unshare-net", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: sandboxUser()}
+	return cmd.Run() == nil
 }
 
 // useTools makes a runner that found other tools.

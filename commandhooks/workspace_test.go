@@ -24,6 +24,20 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
+// giveToSandbox makes files the sandbox's user's own, so that nothing but the
+// mount keeps it from writing them. A gate that is not root owns them already.
+func giveToSandbox(t *testing.T, paths ...string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	for _, path := range paths {
+		if err := os.Chown(path, sandboxUID, sandboxUID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func mkdir(t *testing.T, elem ...string) string {
 	t.Helper()
 	dir := filepath.Join(elem...)
@@ -94,6 +108,7 @@ func TestWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := mkdir(t, project, ".stopgate")
+	giveToSandbox(t, project, filepath.Join(project, "main.go"))
 	conversation := filepath.Join(data, "view.txt")
 	if err := os.WriteFile(conversation, []byte("said"), 0o600); err != nil {
 		t.Fatal(err)
@@ -130,6 +145,9 @@ func TestWorkspace(t *testing.T) {
 	t.Run("read-write", func(t *testing.T) {
 		r := newRunner(t, options(ReadWrite))
 		if os.Geteuid() == 0 {
+			if err := os.Chown(project, 0, 0); err != nil {
+				t.Fatal(err)
+			}
 			v := ask(t, r, `exit 0`, in(project))
 			if told(v) != "no_verdict sandbox_unavailable" {
 				t.Errorf("root's own directory: got %s", show(v))
