@@ -84,9 +84,10 @@ func (b *bubblewrap) systemArgs() []string {
 			args = append(args, "--ro-bind", dir, dir)
 		}
 	}
-	// Of /etc only what programs need to start. Accounts, hosts and hook
-	// configuration of the machine are nobody's business in here.
-	etc := []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "mime.types"}
+	// Of /etc only what programs need to start. Accounts, hosts and other
+	// configuration of the machine are nobody's business in here. Every mount
+	// costs time.
+	etc := []string{"ld.so.cache", "alternatives"}
 	if b.opt.Network {
 		etc = append(etc, "resolv.conf", "hosts", "nsswitch.conf", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls", "pki/ca-trust")
 	}
@@ -96,13 +97,22 @@ func (b *bubblewrap) systemArgs() []string {
 			args = append(args, "--ro-bind", path, path)
 		}
 	}
+	if zone, err := filepath.EvalSymlinks("/etc/localtime"); err == nil && within(zone, "/usr") {
+		args = append(args, "--symlink", zone, "/etc/localtime")
+	}
 	for _, i := range []interpreter{b.tools.bash, b.tools.python} {
 		for _, prefix := range i.prefixes {
 			args = append(args, "--ro-bind", prefix, prefix)
 		}
 	}
-	args = append(args, "--proc", "/proc", "--dev", "/dev",
-		"--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
+	// bwrap's own --dev would add terminals, which take another mount and
+	// another user namespace, and be writable.
+	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"} {
+		args = append(args, "--dev-bind", device, device)
+	}
+	args = append(args, "--proc", "/proc", "--symlink", "/proc/self/fd", "/dev/fd", "--symlink", "/proc/self/fd/0", "/dev/stdin",
+		"--symlink", "/proc/self/fd/1", "/dev/stdout", "--symlink", "/proc/self/fd/2", "/dev/stderr",
+		"--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm",
 		"--size", strconv.FormatInt(b.opt.Limits.TempSize, 10), "--perms", "1777", "--tmpfs", "/tmp")
 	if b.tools.ownJQ {
 		args = append(args, "--ro-bind", b.tools.jq, scriptDir+"/jq")
@@ -114,9 +124,10 @@ func (b *bubblewrap) systemArgs() []string {
 // descriptors that they name. Every other descriptor of the gate is closed on
 // exec.
 type sandbox struct {
-	args  []string
-	files []*os.File
-	err   error // the first thing that went wrong
+	args   []string
+	files  []*os.File
+	hidden []string // empty file systems that become read-only at the end
+	err    error    // the first thing that went wrong
 }
 
 // pass hands a file to bwrap and answers its number there.
@@ -185,6 +196,9 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	if !b.opt.Network {
 		s.add("--file", s.content(b.hosts), "/etc/hosts")
 	}
+	for _, hidden := range s.hidden {
+		s.add("--remount-ro", hidden)
+	}
 	s.add("--remount-ro", "/", "--chdir", dir, "--seccomp", s.content(b.filter))
 
 	status, statusChild, err := os.Pipe()
@@ -207,7 +221,8 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	return p, failure
 }
 
-// launch starts bwrap. While it sets up the mounts, the limits are put on its
+// launch starts bwrap, which dies with the thread that started it, and so with
+// the gate even if that is killed (--die-with-parent). While it sets up the mounts, the limits are put on its
 // child, which waits for a byte on goOn before it becomes the hook.
 func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, status, goOn *os.File) (*process, *gate.Failure) {
 	if s.err != nil {
@@ -245,9 +260,6 @@ type boxed struct {
 
 // release puts the limits on the sandbox's first process and lets it go on.
 func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential, goOn *os.File) error {
-	if deadline, ok := ctx.Deadline(); ok {
-		x.status.SetReadDeadline(deadline)
-	}
 	stop := context.AfterFunc(ctx, func() { x.status.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	line, err := x.firstLine()

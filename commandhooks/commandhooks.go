@@ -225,8 +225,12 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	}
 	select {
 	case r.slots <- struct{}{}:
-	case <-ctx.Done():
-		return noVerdict(gate.Overloaded, "no slot came free in time: %d command hooks were running", cap(r.slots))
+	default:
+		select {
+		case r.slots <- struct{}{}:
+		case <-ctx.Done():
+			return noVerdict(gate.Overloaded, "no slot came free in time: %d command hooks were running", cap(r.slots))
+		}
 	}
 	defer func() { <-r.slots }()
 	e, failure := run(ctx, r.start, j)

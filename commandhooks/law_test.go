@@ -3,6 +3,7 @@ package commandhooks
 import (
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -138,12 +139,16 @@ func TestAzure44StderrIsEvidenceOnly(t *testing.T) {
 
 // FuzzCommandOutput holds the law for any output of any end.
 func FuzzCommandOutput(f *testing.F) {
-	f.Add(0, "", false, []byte(`{"ok":true}`), []byte(""), false, "Stop")
-	f.Add(2, "", false, []byte(`{"ok":true}`), []byte("no"), true, "PreToolUse")
-	f.Add(0, "", false, []byte(`{"decision":"ask"}`), []byte("\xff"), false, "PreToolUse")
-	f.Add(0, "SIGKILL", false, []byte(`null`), []byte(""), false, "PostToolUse")
-	f.Add(0, "", true, []byte(` `), []byte(""), false, "Start")
-	f.Fuzz(func(t *testing.T, code int, signal string, timedOut bool, stdout, stderr []byte, cut bool, event string) {
+	f.Add(0, 0, false, []byte(`{"ok":true}`), []byte(""), false, "Stop")
+	f.Add(2, 0, false, []byte(`{"ok":true}`), []byte("no"), true, "PreToolUse")
+	f.Add(0, 0, false, []byte(`{"decision":"ask"}`), []byte("\xff"), false, "PreToolUse")
+	f.Add(0, 9, false, []byte(`null`), []byte(""), false, "PostToolUse")
+	f.Add(0, 0, true, []byte(` `), []byte(""), false, "Start")
+	f.Fuzz(func(t *testing.T, code, number int, timedOut bool, stdout, stderr []byte, cut bool, event string) {
+		signal := ""
+		if number != 0 {
+			signal = signalName(syscall.Signal(number))
+		}
 		e := ending{code: code, signal: signal, timedOut: timedOut, stdout: text{stdout, cut}, stderr: text{kept: stderr}}
 		v := judge(gate.EventName(event), e)
 		exited := !timedOut && signal == ""

@@ -55,7 +55,7 @@ func as(user *syscall.Credential, f func() error) error {
 	}
 	runtime.LockOSThread()
 	if err := realIDs(user.Uid, user.Gid); err != nil {
-		return err // still locked: the thread ends with its goroutine, see below
+		return err // still locked: a thread with such ids ends with its goroutine
 	}
 	failed := f()
 	if err := realIDs(0, uint32(os.Getegid())); err != nil {

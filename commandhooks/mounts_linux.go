@@ -71,6 +71,7 @@ func (b *bubblewrap) mountWorkspace(s *sandbox, ws mounted) (*syscall.Credential
 	for _, hidden := range b.opt.Workspace.hiddenIn(ws) {
 		if info, err := os.Stat(hidden); err == nil && info.IsDir() {
 			s.add("--size", "4096", "--perms", "0555", "--tmpfs", hidden)
+			s.hidden = append(s.hidden, hidden)
 		} else {
 			s.add("--ro-bind", "/dev/null", hidden)
 		}

@@ -31,6 +31,8 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 		}
 	} else if j.inline == "" {
 		return job{}, failed(gate.Internal, "the hook has neither a command nor a script")
+	} else if len(j.inline) > maxInline || strings.Contains(j.inline, "\x00") {
+		j.inline, j.script = "", j.inline
 	}
 	j.interpreter, j.fileName = r.tools.bash, "script.sh"
 	if name == "python3" {
@@ -48,6 +50,10 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 	}
 	return j, nil
 }
+
+// maxInline is what the kernel surely takes as one argument (fault size-04); a
+// longer line is run as a script, and one that no argument can hold too.
+const maxInline = 100_000
 
 // shebang is the interpreter that a script asks for; without a shebang it is
 // bash. ok is false for one that is not run (spec/azure.md 20).

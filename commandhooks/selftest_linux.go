@@ -126,6 +126,9 @@ func readSetting(path string) (int, bool) {
 }
 
 func hintFor(said string, setting func(path string) (int, bool)) string {
+	if strings.Contains(said, "Unknown option") {
+		return ". This bubblewrap is too old: 0.7 or later is needed"
+	}
 	if n, ok := setting("/proc/sys/user/max_user_namespaces"); ok && n == 0 {
 		return ". User namespaces are switched off: sysctl user.max_user_namespaces=15000"
 	}

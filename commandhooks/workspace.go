@@ -41,11 +41,10 @@ func (w Workspace) find(cwd string) (mounted, bool) {
 }
 
 // reserved are the paths that a sandbox has for itself.
-var reserved = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys",
-	filepath.Dir(scriptDir), scriptDir}
+var reserved = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys", scriptDir}
 
 // scriptDir is where a sandbox has the hook's script and our jq.
-const scriptDir = "/hook/files"
+const scriptDir = "/hook"
 
 // hiddenIn are the hidden paths below a workspace, as the hook would see them.
 func (w Workspace) hiddenIn(m mounted) []string {

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package commandhooks
+
+const sandboxUID = 0
+
+func plainSandboxWorks() bool { return false }
