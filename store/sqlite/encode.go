@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
@@ -10,9 +9,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/s2"
-	sqlite3 "modernc.org/sqlite/lib"
-
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"stopgate/gate"
 )
@@ -157,7 +155,7 @@ func (w *row) decodeRest(r *gate.Record) error {
 		return err
 	}
 	var found map[int]*gate.Evidence
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&found); err != nil {
+	if err := json.Unmarshal(text, &found); err != nil {
 		return err
 	}
 	for i, e := range found {
