@@ -1,18 +1,13 @@
 package commandhooks
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -222,8 +217,9 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 }
 
 // launch starts bwrap, which dies with the thread that started it, and so with
-// the gate even if that is killed (--die-with-parent). While it sets up the mounts, the limits are put on its
-// child, which waits for a byte on goOn before it becomes the hook.
+// the gate even if that is killed (--die-with-parent). While it sets up the
+// mounts, the limits are put on its child, which waits for a byte on goOn
+// before it becomes the hook.
 func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, status, goOn *os.File) (*process, *gate.Failure) {
 	if s.err != nil {
 		return nil, failed(gate.Internal, "files for the sandbox: %v", s.err)
@@ -239,7 +235,7 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 	if err != nil {
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not be started: %v", err)
 	}
-	box := &boxed{bwrap: bwrap, status: status}
+	box := &boxed{status: status}
 	if err := box.release(ctx, b.opt.Limits, user, goOn); err != nil {
 		box.kill()
 		bwrap.Kill()
@@ -248,95 +244,4 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
 	}
 	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear}, nil
-}
-
-// boxed is a running sandbox.
-type boxed struct {
-	bwrap  *os.Process
-	status *os.File // what bwrap tells of it
-	init   int      // process 1 of the sandbox, as we know it; 0: not known
-	pidfd  int
-}
-
-// release puts the limits on the sandbox's first process and lets it go on.
-func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential, goOn *os.File) error {
-	stop := context.AfterFunc(ctx, func() { x.status.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	line, err := x.firstLine()
-	if err != nil {
-		return err
-	}
-	var first struct {
-		Child int `json:"child-pid"`
-	}
-	if err := json.Unmarshal(line, &first); err != nil || first.Child <= 0 {
-		return fmt.Errorf("its status %q names no process", line)
-	}
-	// It waits for us, so that the number is still its own.
-	if x.pidfd, err = unix.PidfdOpen(first.Child, 0); err != nil {
-		return fmt.Errorf("process of the sandbox: %w", err)
-	}
-	x.init = first.Child
-	if err := as(user, func() error { return l.put(x.init) }); err != nil {
-		return err
-	}
-	sacrifice(x.init)
-	_, err = goOn.Write([]byte{1})
-	return err
-}
-
-// firstLine is what bwrap tells before the hook runs; it writes it in pieces,
-// and the next line comes only when the hook has ended.
-func (x *boxed) firstLine() ([]byte, error) {
-	var line []byte
-	buf := make([]byte, 512)
-	for len(line) < 4096 && !bytes.HasSuffix(line, []byte("\n")) {
-		n, err := x.status.Read(buf)
-		if err != nil {
-			return nil, err
-		}
-		line = append(line, buf[:n]...)
-	}
-	return line, nil
-}
-
-// kill ends process 1 of the sandbox, and the kernel everything in it. bwrap
-// then sees it and ends too.
-func (x *boxed) kill() {
-	if x.init != 0 {
-		unix.PidfdSendSignal(x.pidfd, unix.SIGKILL, nil, 0)
-	}
-}
-
-// read takes the hook's exit code from what bwrap told: without one, the hook
-// never ran.
-func (x *boxed) read(state *os.ProcessState, e *ending) *gate.Failure {
-	told := &capture{pipe: x.status}
-	told.drain()
-	var last struct {
-		Code *int `json:"exit-code"`
-	}
-	if err := json.Unmarshal(told.kept, &last); err != nil || last.Code == nil {
-		if missing, ok := strings.CutPrefix(clean(e.stderr.kept), "bwrap: execvp "); ok {
-			return failed(gate.InterpreterMissing, "the interpreter could not be started: %s", head(strings.TrimSpace(missing), 200))
-		}
-		return failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)%s", state, e.lastWords())
-	}
-	e.code = *last.Code
-	if n := e.code - 128; n > 0 && n < 32 {
-		e.signal, e.unsure = signalName(syscall.Signal(n)), true
-	}
-	return nil
-}
-
-func (x *boxed) clear() {
-	x.status.Close()
-	if x.init == 0 {
-		return
-	}
-	// bwrap may end before process 1, which is then an orphan: ours, if the
-	// gate is itself process 1 of a container.
-	for errors.Is(unix.Waitid(unix.P_PIDFD, x.pidfd, nil, unix.WEXITED, nil), unix.EINTR) {
-	}
-	unix.Close(x.pidfd)
 }

@@ -53,12 +53,13 @@ func as(user *syscall.Credential, f func() error) error {
 	if user == nil {
 		return f()
 	}
+	uid, gid := uint32(os.Getuid()), uint32(os.Getgid())
 	runtime.LockOSThread()
 	if err := realIDs(user.Uid, user.Gid); err != nil {
 		return err // still locked: a thread with such ids ends with its goroutine
 	}
 	failed := f()
-	if err := realIDs(0, uint32(os.Getegid())); err != nil {
+	if err := realIDs(uid, gid); err != nil {
 		return err
 	}
 	runtime.UnlockOSThread()
