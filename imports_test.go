@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"stopgate/commandhooks":       {"stopgate/gate"},
 	"stopgate/commandhooks/jq":    {},
 	"stopgate/prompthooks":        {"stopgate/gate"},
-	"stopgate/prompthooks/gemini": {"stopgate/prompthooks"},
+	"stopgate/prompthooks/gemini": {"stopgate/gate", "stopgate/prompthooks"},
 	"stopgate/store/sqlite":       {"stopgate/gate"},
 	"stopgate/store/storetest":    {"stopgate/gate"},
 	"stopgate/server":             {"stopgate/gate"},

@@ -39,7 +39,7 @@ func TestAzure15Timeout(t *testing.T) {
 	runBodies(t, []bodyCase{
 		{"least", stopHook(`"prompt":"p","timeout":1`), false, ""},
 		{"longest without a warning", stopHook(`"prompt":"p","timeout":300`), false, ""},
-		{"longer", stopHook(`"prompt":"p","timeout":301`), false, "warning: properties.hooks.Stop[0].timeout: timeout of 301 s"},
+		{"fault G36: longer", stopHook(`"prompt":"p","timeout":301`), false, "warning: properties.hooks.Stop[0].timeout: timeout of 301 s"},
 		{"a whole number with a fraction part", stopHook(`"prompt":"p","timeout":30.0`), false, ""},
 		{"zero", stopHook(`"prompt":"p","timeout":0`), true, "timeout is 0, want a whole number of 1 or more (seconds)"},
 		{"negative", stopHook(`"prompt":"p","timeout":-5`), true, "timeout is -5"},

@@ -124,6 +124,7 @@ const (
 	no  = `{"ok":false,"reason":"run the tests"}`
 )
 
+// fault gx-055: ok:false blocks.
 func TestVerdictFromOneCall(t *testing.T) {
 	m := scripted(says(no))
 	v := ask(t, m, nil)
@@ -371,6 +372,7 @@ func TestAzure32LimitOfRounds(t *testing.T) {
 	})
 }
 
+// fault gx-057: the timeout bounds the whole evaluation, tool rounds included.
 func TestAzure32SeventyPercent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slowly := func(d time.Duration, then func(Request) (Response, error)) func(Request) (Response, error) {

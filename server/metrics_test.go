@@ -103,6 +103,15 @@ func TestReady(t *testing.T) {
 	sameJSON(t, "store down", w.must(t, 503, "GET", "/readyz", "").Body.Bytes(),
 		`{"status":"not_ready","version":"v0","checks":{"store":{"ok":false,"reason":"disk is full"},"sandbox":{"ok":true},"models":{"ok":false,"reason":"no model key"}}}`)
 	w.must(t, 200, "GET", "/healthz", "")
+	t.Run("fault G69: a sandbox that does not work is told at once", func(t *testing.T) {
+		w := newWorld(t, func(o *Options) {
+			o.Ready = func(context.Context) map[string]Check {
+				return map[string]Check{"sandbox": {Reason: "user namespaces are restricted"}}
+			}
+		})
+		sameJSON(t, "readyz", w.must(t, 200, "GET", "/readyz", "").Body.Bytes(),
+			`{"status":"ready","version":"v0","checks":{"store":{"ok":true},"sandbox":{"ok":false,"reason":"user namespaces are restricted"}}}`)
+	})
 }
 
 func TestOverload(t *testing.T) {

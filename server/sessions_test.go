@@ -84,7 +84,7 @@ func TestSessions(t *testing.T) {
 	w.judge = needsMarker
 	w.agent(t, "marker", gate.Stop, "ends")
 	w.must(t, 200, "POST", "/v1/evaluate", stop)
-	sameJSON(t, "counts", w.must(t, 200, "GET", "/v1/sessions/s1", "").Body.Bytes(),
+	sameJSON(t, "fault G04: rejections in a row are shown", w.must(t, 200, "GET", "/v1/sessions/s1", "").Body.Bytes(),
 		`{"session_id":"s1","agents":[{"agent":"marker","stop_hook_active":true,"stop_rejection_count":1,"prompt_rejection_count":0}],"hooks":{},"last":[],"transcript":null}`)
 	w.must(t, 200, "PUT", "/v1/sessions/s2/transcript", "a\n", "Content-Type: text/plain")
 	sameJSON(t, "transcript only", w.must(t, 200, "GET", "/v1/sessions/s2", "").Body.Bytes(),

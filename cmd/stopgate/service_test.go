@@ -28,6 +28,13 @@ type service struct {
 }
 
 func newService(t testing.TB) *service {
+	t.Helper()
+	return newServiceOn(t, t.TempDir())
+}
+
+// newServiceOn starts a service on a data directory, until the test ends.
+func newServiceOn(t testing.TB, data string) *service {
+	t.Helper()
 	s := &service{t: t, answer: func(string) string { return `{"ok":true}` }}
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -48,13 +55,16 @@ func newService(t testing.TB) *service {
 	p := process{ctx: t.Context(), getenv: func(name string) string {
 		return map[string]string{"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": model.URL}[name]
 	}}
-	cfg, err := loadConfig(p, "", overrides{data: t.TempDir()})
+	cfg, err := loadConfig(p, "", overrides{data: data})
 	if err != nil {
 		t.Fatal(err)
 	}
 	web := httptest.NewUnstartedServer(nil)
 	srv, app, err := newServer(t.Context(), cfg, slog.New(slog.DiscardHandler), web.Listener.Addr().String())
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	web.Config.Handler = srv.Handler()
@@ -207,11 +217,18 @@ func TestAzure10DocumentedSpecsReadBackEqual(t *testing.T) {
 // fault G31: the failMode that was uploaded is the one that is enforced, also
 // after a restart.
 func TestUploadedFailModeIsEnforced(t *testing.T) {
-	s := newService(t)
-	s.answer = func(string) string { return "I would rather not say." }
-	s.upload(hooks+"completeness-gate", "azure-globalhook.json") // failMode "Block"
-	d := s.evaluate(`{"hook_event_name":"Stop","agent_name":"default","session_id":"s","final_output":"x"}`)
-	if d.Outcome != gate.Block || d.Hooks[0].Failure == nil || d.Hooks[0].Failure.Code != gate.BadVerdict {
-		t.Errorf("%+v", d)
+	data := t.TempDir()
+	for _, start := range []string{"first", "second"} {
+		t.Run(start+" start", func(t *testing.T) {
+			s := newServiceOn(t, data)
+			s.answer = func(string) string { return "I would rather not say." }
+			if start == "first" {
+				s.upload(hooks+"completeness-gate", "azure-globalhook.json") // failMode "Block"
+			}
+			d := s.evaluate(`{"hook_event_name":"Stop","agent_name":"default","session_id":"s","final_output":"x"}`)
+			if d.Outcome != gate.Block || d.Hooks[0].Failure == nil || d.Hooks[0].Failure.Code != gate.BadVerdict || !d.Hooks[0].Has(gate.FailedClosed) {
+				t.Errorf("%+v", d)
+			}
+		})
 	}
 }
