@@ -226,7 +226,7 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 	}
 	if user != nil {
 		for _, f := range stdio { // else it could not open /dev/stderr
-			f.Chown(int(user.Uid), int(user.Gid))
+			_ = f.Chown(int(user.Uid), int(user.Gid)) // a hook that needs it says so itself
 		}
 	}
 	bwrap, err := os.StartProcess(b.file, s.args, &os.ProcAttr{Dir: "/", Env: b.environ, Files: s.files,

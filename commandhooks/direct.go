@@ -80,7 +80,7 @@ func (d direct) startIn(home string, j job, stdio [3]*os.File) (*os.Process, *ga
 func (l Limits) ulimits() string {
 	within := func(resource int, want int64, unit int64) int64 {
 		var now unix.Rlimit
-		if unix.Getrlimit(resource, &now) == nil && uint64(now.Max) < uint64(want) {
+		if unix.Getrlimit(resource, &now) == nil && now.Max < uint64(want) {
 			want = int64(now.Max)
 		}
 		return want / unit

@@ -42,7 +42,7 @@ func (l Limits) put(pid int) error {
 // what many processes and shared mappings add up to has no limit of its own. A
 // kernel that does not allow this is no reason to run nothing.
 func sacrifice(pid int) {
-	os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
 }
 
 // as runs f with the real user and group ids of the sandbox's user on its

@@ -23,15 +23,16 @@ type job struct {
 func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 	j := job{stdin: in.Context, cwd: in.Event.Cwd, inline: in.Hook.Command, script: in.Hook.Script}
 	name := "bash"
-	if j.script != "" {
+	switch {
+	case j.script != "":
 		var ok bool
 		if name, ok = shebang(j.script); !ok {
 			return job{}, failed(gate.InterpreterMissing, "the script's first line is %q: only #!/bin/bash and #!/usr/bin/env python3 are run",
 				head(firstLine(j.script), 80))
 		}
-	} else if j.inline == "" {
+	case j.inline == "":
 		return job{}, failed(gate.Internal, "the hook has neither a command nor a script")
-	} else if len(j.inline) > maxInline || strings.Contains(j.inline, "\x00") {
+	case len(j.inline) > maxInline || strings.Contains(j.inline, "\x00"):
 		j.inline, j.script = "", j.inline
 	}
 	j.interpreter, j.fileName = r.tools.bash, "script.sh"

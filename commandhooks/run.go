@@ -129,7 +129,7 @@ func openStreams(stdin []byte) (*streams, error) {
 		}
 	}
 	if len(stdin) <= pipeBytes {
-		s.input.Write(stdin) // cannot block: a pipe takes this much
+		_, _ = s.input.Write(stdin) // cannot block: a pipe takes this much
 		s.input.Close()
 		s.input = nil
 	}
@@ -162,7 +162,7 @@ func (s *streams) close() {
 func (s *streams) pump() {
 	if s.input != nil {
 		s.pumps.Go(func() {
-			s.input.Write(s.content)
+			_, _ = s.input.Write(s.content)
 			s.input.Close()
 		})
 	}
@@ -224,7 +224,7 @@ func (c *capture) drain() {
 	if err != nil {
 		return
 	}
-	conn.Control(func(fd uintptr) {
+	_ = conn.Control(func(fd uintptr) { // what is lost by a closed pipe is gone
 		buf := make([]byte, 32<<10)
 		for total := 0; total < keepBytes; {
 			n, err := readNow(int(fd), buf)

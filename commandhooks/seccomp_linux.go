@@ -55,8 +55,8 @@ func seccompProgram(network bool) ([]byte, error) {
 		return nil, fmt.Errorf("seccomp filter: %w", err)
 	}
 	var b bytes.Buffer
-	binary.Write(&b, binary.NativeEndian, raw) // a Buffer takes everything; the fields are those of sock_filter
-	return b.Bytes(), nil
+	err = binary.Write(&b, binary.NativeEndian, raw) // the fields are those of sock_filter
+	return b.Bytes(), err
 }
 
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |

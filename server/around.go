@@ -37,7 +37,7 @@ func (s *Server) contain(next echo.HandlerFunc, c echo.Context) (err error) {
 		if p == nil {
 			return
 		}
-		if p == any(http.ErrAbortHandler) { //nolint:errorlint // the very value, as net/http compares it; ours, to cut an answer short
+		if p == any(http.ErrAbortHandler) { // ours, to cut an answer short
 			panic(p)
 		}
 		s.log.LogAttrs(c.Request().Context(), slog.LevelError, "handler panicked",

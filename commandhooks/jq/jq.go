@@ -172,7 +172,7 @@ func halted(h *gojq.HaltError, stderr io.Writer) int {
 	switch v := h.Value().(type) {
 	case nil:
 	case string:
-		io.WriteString(stderr, v)
+		_, _ = io.WriteString(stderr, v)
 	default:
 		if b, err := gojq.Marshal(v); err == nil {
 			fmt.Fprintf(stderr, "%s\n", b)

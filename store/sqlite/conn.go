@@ -158,7 +158,7 @@ func explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	says := ""
+	var says string
 	switch resultCode(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		says = "store is busy: another process holds its lock"
