@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -48,6 +49,23 @@ func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential,
 	sacrifice(x.init)
 	_, err = goOn.Write([]byte{1})
 	return err
+}
+
+// abandon ends a bwrap that is still setting up. Killed alone, it could leave a
+// child behind that waits for its word for ever; stopped, it can start no more
+// of them, and keeps the ids of those it has.
+func abandon(bwrap *os.Process) {
+	bwrap.Signal(syscall.SIGSTOP)
+	for errors.Is(unix.Waitid(unix.P_PID, bwrap.Pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+	}
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", bwrap.Pid))
+	for _, child := range strings.Fields(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+	bwrap.Kill()
+	bwrap.Wait()
 }
 
 // firstLine is what bwrap tells before the hook runs; it writes it in pieces,

@@ -237,9 +237,7 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 	}
 	box := &boxed{status: status}
 	if err := box.release(ctx, b.opt.Limits, user, goOn); err != nil {
-		box.kill()
-		bwrap.Kill()
-		bwrap.Wait()
+		abandon(bwrap)
 		box.clear()
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
 	}

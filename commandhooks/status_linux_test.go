@@ -29,7 +29,7 @@ func TestSelfTestNamesTheCause(t *testing.T) {
 		{"fault G67: what bwrap says is passed on", `echo 'bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted' >&2; exit 1`, "Failed RTM_NEWADDR: Operation not permitted"},
 		{"fault G68: no namespaces in a container", `echo 'bwrap: No permissions to create new namespace' >&2; exit 1`, "No permissions to create new namespace"},
 		{"exits at once", `exit 0`, "could not set the sandbox up"},
-		{"prose for a status", `for a; do [ "$p" = --json-status-fd ] && echo hello >&$a; p=$a; done; sleep 5`, "names no process"},
+		{"prose for a status", `for a; do [ "$p" = --json-status-fd ] && echo hello >&$a; p=$a; done; exec sleep 5`, "names no process"},
 		{"dies during its set-up", `for a; do [ "$p" = --json-status-fd ] && echo '{"child-pid":'$$'}' >&$a; p=$a; done; echo "bwrap: Can't mount proc" >&2; exit 1`, "Can't mount proc"},
 		{"no sandbox at all", `set -- "$@"
 while [ "$1" != -- ]; do
@@ -56,7 +56,7 @@ echo '{"exit-code":'$?'}' >&$status`, "not tight: no seccomp filter"},
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		if err := fakeBwrap(t, `sleep 60`).selfTest(ctx); err == nil || time.Since(began) > 5*time.Second {
+		if err := fakeBwrap(t, `exec sleep 60`).selfTest(ctx); err == nil || time.Since(began) > 5*time.Second {
 			t.Errorf("got %v after %s", err, time.Since(began))
 		}
 	})
