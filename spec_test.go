@@ -1,6 +1,7 @@
 package stopgate_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,9 @@ import (
 // and no test carries a number that the contract does not have.
 func TestEveryAssertionHasATest(t *testing.T) {
 	contract, err := os.ReadFile(filepath.Join("..", "shared", "spec", "azure.md"))
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
+		t.Skip("the contract (../shared) is not beside this checkout")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,18 @@ const (
 // sharedExamples are the documentation's examples, beside the checkout.
 const sharedExamples = "../../shared/spec/examples"
 
+// needContract skips a test that needs the contract, which lies beside the
+// checkout as ../shared; in CI its absence is a failure.
+func needContract(t testing.TB) {
+	t.Helper()
+	if _, err := os.Stat(sharedExamples); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("the contract is not beside the checkout: %v", err)
+		}
+		t.Skip("the contract (../shared) is not beside this checkout")
+	}
+}
+
 // compareSpecs compares matchers by their pattern and documents as text.
 var compareSpecs = cmp.Options{
 	cmp.Comparer(func(a, b gate.Matcher) bool { return a.String() == b.String() }),
@@ -99,6 +111,7 @@ func runBodies(t *testing.T, cases []bodyCase) {
 }
 
 func TestAzure01AgentJSON(t *testing.T) {
+	needContract(t)
 	body, err := os.ReadFile(filepath.Join(sharedExamples, "azure-agent.json"))
 	if err != nil {
 		t.Fatalf("the specification's examples belong beside the checkout: %v", err)
@@ -354,6 +367,7 @@ func TestAzure11TypeOfHookIsTheOneSent(t *testing.T) {
 }
 
 func TestSpecificationExamplesReadUnchanged(t *testing.T) {
+	needContract(t)
 	files, _ := filepath.Glob(filepath.Join(sharedExamples, "azure-*"))
 	if len(files) < 5 {
 		t.Fatalf("the specification's examples belong beside the checkout, in %s: found %d", sharedExamples, len(files))

@@ -59,13 +59,13 @@ func (a *app) close() error {
 }
 
 // buildOnline wires an app on the data directory, which it takes for itself.
-func buildOnline(ctx context.Context, cfg config.Server) (*app, error) {
+func buildOnline(ctx context.Context, cfg config.Server, path string) (*app, error) {
 	store, err := sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
 		Lock: true, Retention: cfg.Retention.Records, Now: time.Now})
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"))
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), path)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -76,12 +76,12 @@ func buildOnline(ctx context.Context, cfg config.Server) (*app, error) {
 
 // buildOffline wires an app for single decisions: it counts nothing and leaves
 // nothing behind.
-func buildOffline(ctx context.Context, cfg config.Server) (*app, error) {
+func buildOffline(ctx context.Context, cfg config.Server, path string) (*app, error) {
 	dir, err := os.MkdirTemp("", "stopgate-")
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, dir)
+	a, err := build(ctx, cfg, dir, path)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -91,15 +91,16 @@ func buildOffline(ctx context.Context, cfg config.Server) (*app, error) {
 	return a, nil
 }
 
-// build wires everything but the store.
-func build(ctx context.Context, cfg config.Server, transcriptDir string) (*app, error) {
+// build wires everything but the store. path is where interpreters are looked
+// for when the system's own directories have none.
+func build(ctx context.Context, cfg config.Server, transcriptDir, path string) (*app, error) {
 	a := &app{policies: &gate.Policies{}}
 	var errs []error
 	var err error
 	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Roots: cfg.Transcripts.Roots,
 		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine)})
 	errs = append(errs, err)
-	a.runner, err = commandhooks.New(ctx, commandOptions(cfg))
+	a.runner, err = commandhooks.New(ctx, commandOptions(cfg, path))
 	errs = append(errs, err)
 	a.models, err = openModels(ctx, cfg.Models)
 	errs = append(errs, err)
@@ -121,11 +122,11 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string) (*app, 
 // newID is an evaluation id, ordered by time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-func commandOptions(cfg config.Server) commandhooks.Options {
+func commandOptions(cfg config.Server, path string) commandhooks.Options {
 	s := cfg.Sandbox
 	self, _ := os.Executable() // without it hosts without jq stay without jq, and Status says so
 	return commandhooks.Options{
-		Mode: commandhooks.Mode(s.Mode), Network: s.Network, Parallel: cfg.Limits.CommandHooks, Self: self,
+		Mode: commandhooks.Mode(s.Mode), Network: s.Network, Parallel: cfg.Limits.CommandHooks, Self: self, Path: path,
 		Workspace: commandhooks.Workspace{Access: commandhooks.Access(s.Workspace), Roots: s.WorkspaceRoots, Hidden: []string{cfg.Data}},
 		Limits: commandhooks.Limits{Memory: s.Limits.Memory, Processes: s.Limits.Processes, FileSize: s.Limits.FileSize,
 			OpenFiles: s.Limits.OpenFiles, CPU: int(s.Limits.CPU.Seconds()), TempSize: s.Limits.FileSize},

@@ -46,7 +46,7 @@ func (demoCommand) Run(p process) error {
 		return exit{exitUnreachable, err}
 	}
 	defer listener.Close()
-	s, app, err := newServer(p.ctx, cfg, slog.New(slog.DiscardHandler), listener.Addr().String())
+	s, app, err := newServer(p, cfg, slog.New(slog.DiscardHandler), listener.Addr().String())
 	if err != nil {
 		return err
 	}

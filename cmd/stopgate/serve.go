@@ -44,7 +44,7 @@ func (c serveCommand) Run(p process) error {
 		return exit{exitUnreachable, listenError(cfg.Listen, err)}
 	}
 	defer listener.Close()
-	s, app, err := newServer(p.ctx, cfg, log, listener.Addr().String())
+	s, app, err := newServer(p, cfg, log, listener.Addr().String())
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (c serveCommand) Run(p process) error {
 }
 
 // newServer wires an app and the HTTP side of it.
-func newServer(ctx context.Context, cfg config.Server, log *slog.Logger, address string) (*server.Server, *app, error) {
-	app, err := buildOnline(ctx, cfg)
+func newServer(p process, cfg config.Server, log *slog.Logger, address string) (*server.Server, *app, error) {
+	app, err := buildOnline(p.ctx, cfg, p.getenv("PATH"))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,7 +60,7 @@ func newServiceOn(t testing.TB, data string) *service {
 		t.Fatal(err)
 	}
 	web := httptest.NewUnstartedServer(nil)
-	srv, app, err := newServer(t.Context(), cfg, slog.New(slog.DiscardHandler), web.Listener.Addr().String())
+	srv, app, err := newServer(p, cfg, slog.New(slog.DiscardHandler), web.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,8 @@ func (s *service) do(method, path, contentType string, body []byte) (int, []byte
 // upload PUTs a file of the documentation as it is.
 func (s *service) upload(path, file string) map[string]any {
 	s.t.Helper()
-	body, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "spec", "examples", file))
+	needContract(s.t)
+	body, err := os.ReadFile(filepath.Join(contractExamples, file))
 	if err != nil {
 		s.t.Fatal(err)
 	}
