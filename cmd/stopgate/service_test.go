@@ -218,6 +218,7 @@ func TestAzure10DocumentedSpecsReadBackEqual(t *testing.T) {
 // fault G31: the failMode that was uploaded is the one that is enforced, also
 // after a restart.
 func TestUploadedFailModeIsEnforced(t *testing.T) {
+	needContract(t)
 	data := t.TempDir()
 	for _, start := range []string{"first", "second"} {
 		t.Run(start+" start", func(t *testing.T) {
