@@ -193,10 +193,15 @@ func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
 // Native is the protocol of POST /v1/evaluate.
 const Native = "native"
 
+// readCounts is where the loop stands. Where no hook is to see it the commit's
+// own reading does: it settles again if the counts are not zero.
 func (e *evaluation) readCounts(ctx context.Context) {
 	claimed := Counts{StopRejections: e.ev.ClaimedRejections, PromptRejections: e.ev.ClaimedRejections}
 	if !e.counted() {
 		e.seen = claimed
+		return
+	}
+	if len(e.hooks) == 0 {
 		return
 	}
 	counts, err := e.gate.Store.Counts(ctx, e.ev.ledgerKey())

@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 }
 
 // freePort is a port that nobody listens on now.
-func freePort(t *testing.T) string {
+func freePort(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
