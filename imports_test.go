@@ -18,6 +18,7 @@ var allowed = map[string][]string{
 	"stopgate/gate":               {},
 	"stopgate/config":             {"stopgate/gate"},
 	"stopgate/wire":               {"stopgate/gate"},
+	"stopgate/wire/contracts":     {"stopgate/gate"},
 	"stopgate/transcripts":        {"stopgate/gate"},
 	"stopgate/commandhooks":       {"stopgate/gate"},
 	"stopgate/commandhooks/jq":    {},

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -21,14 +20,18 @@ const maxSession = 512
 // with what they like. `tool_succeeded` absent means true. Every wrong type is
 // named in one [gate.Error] with CodeValidation; a body that is no JSON object
 // is CodeInvalidJSON.
-func DecodeNative(body []byte) (gate.Event, error) {
-	members, err := object(body)
+func DecodeNative(body []byte) (gate.Event, error) { return decodeNative(body, Options{}) }
+
+// decodeNative takes the event's and the agent's name from the options where
+// the body has none.
+func decodeNative(body []byte, opt Options) (gate.Event, error) {
+	ev := gate.Event{Protocol: gate.Native, Agent: opt.Agent, Payload: body, ToolSucceeded: true, ByPerson: true}
+	m, err := object(body)
 	if err != nil {
-		return gate.Event{}, err
+		return ev, err
 	}
-	f := fields{of: members}
-	ev := gate.Event{Protocol: gate.Native, Payload: body, ToolSucceeded: true, ByPerson: true}
-	var name string
+	f := strictly{of: m}
+	name := opt.Event
 	f.text("hook_event_name", &name)
 	f.text("agent_name", &ev.Agent)
 	f.text("session_id", &ev.Session)
@@ -39,15 +42,15 @@ func DecodeNative(body []byte) (gate.Event, error) {
 	f.flag("stop_hook_active", &ev.ClaimedActive)
 	f.count("stop_rejection_count", &ev.ClaimedRejections)
 	f.text("tool_name", &ev.ToolName)
-	f.anyText("tool_result", &ev.ToolResult)
+	ev.ToolInput = m["tool_input"]
+	ev.ToolResult = m.text("tool_result")
 	f.flag("tool_succeeded", &ev.ToolSucceeded)
 	f.text("prompt", &ev.Prompt)
 	f.text("prompt_id", &ev.PromptID)
 	f.text("agent_id", &ev.SubAgent)
 	f.text("agent_type", &ev.AgentType)
 	f.text("cwd", &ev.Cwd)
-	ev.ToolInput = members["tool_input"]
-	if t, ok := members["transcript"]; ok && string(t) != "null" {
+	if t := m.raw("transcript"); t != nil {
 		if t[0] != '"' && t[0] != '[' {
 			f.wrong("transcript", "a string or an array of messages")
 		}
@@ -69,14 +72,11 @@ func DecodeNative(body []byte) (gate.Event, error) {
 	if len(ev.Session) > maxSession || strings.ContainsRune(ev.Session, 0) {
 		f.wrong("session_id", fmt.Sprintf("at most %d bytes without NUL", maxSession))
 	}
-	if err := f.err(); err != nil {
-		return gate.Event{}, err
-	}
-	return ev, nil
+	return ev, f.err()
 }
 
 // found reports whether the member was already found wrong.
-func (f *fields) found(key string) bool {
+func (f *strictly) found(key string) bool {
 	for _, d := range f.findings {
 		if d.Path == key {
 			return true
@@ -94,6 +94,4 @@ func eventNames() string {
 }
 
 // EncodeNative writes the answer of POST /v1/evaluate (DESIGN §5).
-func EncodeNative(d gate.Decision) ([]byte, error) {
-	return json.Marshal(d.WithoutEvidence())
-}
+func EncodeNative(d gate.Decision) []byte { return marshal(d.WithoutEvidence()) }

@@ -87,7 +87,7 @@ func TestNativeErrors(t *testing.T) {
 	}
 	_, err := DecodeNative([]byte("{\n  \"a\": tru\n}"))
 	if e, ok := errors.AsType[*gate.Error](err); !ok || e.Details[0].Line != 2 || e.Details[0].Column != 11 {
-		t.Errorf("position %+v, want 2:11", err)
+		t.Errorf("%v, want position 2:11", err)
 	}
 }
 
@@ -101,11 +101,8 @@ func TestNativeReplacesBadBytes(t *testing.T) {
 
 func TestNativeAnswerShape(t *testing.T) {
 	code := 2
-	b, err := EncodeNative(gate.Decision{EvaluationID: "e", Outcome: gate.Allow, Messages: []gate.Message{},
+	b := EncodeNative(gate.Decision{EvaluationID: "e", Outcome: gate.Allow, Messages: []gate.Message{},
 		Hooks: []gate.Verdict{{Name: "h", Notes: []gate.Note{}, Evidence: &gate.Evidence{ExitCode: &code}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := `{"evaluation_id":"e","decision":"allow","reason":"","additional_context":"","messages":[],"forced":false,` +
 		`"degraded":false,"stop_hook_active":false,"stop_rejection_count":0,"hooks":[{"name":"h","level":"","type":"","outcome":"",` +
 		`"reason":"","notes":[],"fail_mode":"","additional_context":"","injected":false,"duration_ms":0}]}`

@@ -1,106 +1,151 @@
 // Package wire speaks the protocols of agent hosts: one file a protocol, each
 // a Decode from the host's bytes to a [gate.Event] and an Encode from a
-// [gate.Decision] to the host's bytes, both functions of values.
+// [gate.Decision] to the host's bytes, both functions of values:
+//
+//	p, _ := wire.Find("claude-code")
+//	ev, err := p.Decode(payload, wire.Options{Agent: "marker"})
+//	answer := p.Encode(ev, decision)
 //
 // Hosts are read leniently: unknown fields are ignored here and kept in the
-// record; bytes that are not UTF-8 are replaced.
+// record, a field of the wrong type is taken as text or as absent, and bytes
+// that are not UTF-8 are replaced. Hosts are answered exactly: only the keys
+// that were seen to work in that host for that event (package contracts holds
+// what was tried on which version). An allow is always "no objection", never a
+// host's own permission (DESIGN §8).
 package wire
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
+	"cmp"
 
 	"stopgate/gate"
 )
 
-// object reads a JSON object leniently: what is not UTF-8 is replaced, what
-// follows the object is not looked at by callers that only want its fields.
-// The error is a [gate.Error] with CodeInvalidJSON that names line and column.
-func object(body []byte) (map[string]json.RawMessage, error) {
-	body = bytes.ToValidUTF8(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), []byte("\uFFFD"))
-	var fields map[string]json.RawMessage
-	err := json.Unmarshal(body, &fields)
-	if err == nil && fields != nil {
-		return fields, nil
-	}
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		offset := max(int(syntax.Offset)-1, 0) // Offset counts the byte that is wrong
-		line, column := position(body, offset)
-		return nil, &gate.Error{Code: gate.CodeInvalidJSON,
-			Message: fmt.Sprintf("body is not valid JSON: %s (byte %d)", syntax.Error(), offset),
-			Details: []gate.Finding{{Severity: gate.SeverityError, Line: line, Column: column, Message: syntax.Error()}}}
-	}
-	return nil, gate.Errorf(gate.CodeInvalidJSON, "body is not a JSON object")
+// Protocol is how one kind of agent host speaks. It is made by [Find].
+type Protocol struct {
+	Name string
+
+	// event is the gate's name of a host's event; empty: no hooks are about it.
+	event func(host string) gate.EventName
+	// decode fills the event from the payload's members. The caller has set
+	// Protocol, Agent, Payload and the defaults of [Options].
+	decode func(m members, ev *gate.Event)
+	// encode answers an event that has hooks.
+	encode func(ev *gate.Event, w wish) answer
+	// unnamed: the payload never names its event, only the options do.
+	unnamed bool
+	// silent: no objection is an empty body, not `{}`.
+	silent bool
+	// passed answers an event without hooks.
+	passed answer
 }
 
-// position is the line and column, both from 1, of a byte.
-func position(body []byte, offset int) (line, column int) {
-	before := body[:min(offset, len(body))]
-	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
+// Find is the protocol of that name.
+func Find(name string) (Protocol, bool) {
+	for _, p := range protocols() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Protocol{}, false
 }
 
-// fields reads the members of an object, collecting every wrong type instead
-// of stopping at the first.
-type fields struct {
-	of       map[string]json.RawMessage
-	findings []gate.Finding
+// Names lists every protocol, hosts first.
+func Names() []string {
+	var names []string
+	for _, p := range protocols() {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
-func (f *fields) wrong(key, want string) {
-	f.findings = append(f.findings, gate.Finding{Severity: gate.SeverityError, Path: key, Message: "want " + want})
+func protocols() []Protocol {
+	return []Protocol{claudeCode(), codex(), geminiCLI(), qwenCode(), copilot(), antigravity(), axCode(), {Name: gate.Native}}
 }
 
-// read decodes one member into target; an absent or null one is left alone.
-func (f *fields) read(key string, target any, want string) {
-	raw, ok := f.of[key]
-	if !ok || string(raw) == "null" {
-		return
-	}
-	if json.Unmarshal(raw, target) != nil {
-		f.wrong(key, want)
-	}
+// Options are what a caller knows beside the payload: from the URL's query, or
+// from the environment of a hook process. What the payload says itself wins.
+type Options struct {
+	// Event is the host's own name of the event, needed where payloads name
+	// none: antigravity, ax-code, and copilot's camelCase form.
+	Event string
+	Agent string // name of the agent spec; empty: "default"
+
+	// Session, Tool and Cwd are for ax-code only, whose payload is nothing but
+	// the tool's arguments; see [AXCodeOptions].
+	Session string
+	Tool    string
+	Cwd     string
 }
 
-func (f *fields) text(key string, target *string) { f.read(key, target, "a string") }
+// DefaultAgent is the agent of callers that name none; it needs no spec.
+const DefaultAgent = "default"
 
-func (f *fields) flag(key string, target *bool) { f.read(key, target, "true or false") }
-
-// count reads a whole number that is not negative; 3.0 is one.
-func (f *fields) count(key string, target *int) {
-	var n float64
-	raw, ok := f.of[key]
-	if !ok || string(raw) == "null" {
-		return
+// Decode reads a host's payload.
+//
+// An event that no hook is about, also one that nobody knows, has an empty
+// Name (spec/claude-code.md 9). It is not for [gate.Gate.Decide]: the caller
+// answers Encode(ev, gate.Decision{}), which is "no objection".
+//
+// An error is a [gate.Error]: CodeInvalidJSON for what is not one JSON object,
+// CodeValidation where neither payload nor options name the event; of the
+// native protocol also what [DecodeNative] says. The event that comes with an
+// error holds what could be read before the fault, or is named by the options,
+// so that a caller that is set to block then can still encode that block for
+// the right event; without a Name its form would be a guess.
+func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
+	opt.Agent = cmp.Or(opt.Agent, DefaultAgent)
+	if p.Name == gate.Native {
+		return decodeNative(payload, opt)
 	}
-	const most = 1 << 31
-	if json.Unmarshal(raw, &n) != nil || n != float64(int(n)) || n < 0 || n >= most {
-		f.wrong(key, "a whole number that is not negative")
-		return
+	ev := gate.Event{Protocol: p.Name, Agent: opt.Agent, Session: opt.Session, ToolName: opt.Tool, Cwd: opt.Cwd,
+		ToolSucceeded: true, Payload: payload}
+	m, err := object(payload)
+	host := opt.Event
+	if !p.unnamed {
+		if named := m.text("hook_event_name", "hookEventName", "hookName"); named != "" {
+			host = named
+		}
 	}
-	*target = int(n)
+	ev.Name = p.event(host)
+	p.decode(m, &ev)
+	if ev.Name == gate.SubagentStop {
+		// Without an id of its own a sub-agent would share the main agent's count,
+		// and its end would reset it.
+		ev.SubAgent = cmp.Or(ev.SubAgent, ev.AgentType, "sub-agent")
+	}
+	if ev.Name.ForTool() {
+		ev.ToolAlias = alias(p.Name, ev.ToolName)
+	}
+	if err == nil && host == "" {
+		err = gate.Errorf(gate.CodeValidation, "payload names no event: name it in the URL, as event=NAME")
+	}
+	return ev, err
 }
 
-// anyText reads a string; any other JSON value is taken as its own text.
-func (f *fields) anyText(key string, target *string) {
-	raw, ok := f.of[key]
-	if !ok || string(raw) == "null" {
-		return
-	}
-	if json.Unmarshal(raw, target) != nil {
-		*target = string(raw)
-	}
+// Answer is what the host gets: the body of a 200, or a hook's standard output
+// at exit 0.
+type Answer struct {
+	Body        []byte // empty: nothing at all is said
+	ContentType string // for HTTP
 }
 
-func (f *fields) err() error {
-	if len(f.findings) == 0 {
-		return nil
+// Encode writes a decision as the event's host takes it. It never fails: what
+// a host cannot do becomes the nearest thing that works there, and an event
+// without a Name gets "no objection".
+func (p Protocol) Encode(ev gate.Event, d gate.Decision) Answer {
+	if p.Name == gate.Native {
+		return Answer{EncodeNative(d), jsonType}
 	}
-	var texts []string
-	for _, d := range f.findings {
-		texts = append(texts, fmt.Sprintf("%q: %s", d.Path, d.Message))
+	a := p.passed
+	if ev.Name != "" {
+		a = p.encode(&ev, wishOf(ev.Name, d))
 	}
-	return &gate.Error{Code: gate.CodeValidation, Message: "body is not a valid event: " + strings.Join(texts, "; "), Details: f.findings}
+	if a == (answer{}) && p.silent {
+		return Answer{ContentType: jsonType}
+	}
+	return Answer{marshal(a), jsonType}
 }
+
+// jsonType is the content type of every answer: qwen-code needs it, the others
+// do not care (EFFECTS §3.7).
+const jsonType = "application/json"

@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"regexp"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// claudeCode is Claude Code's protocol, by an http or a command hook.
+func claudeCode() Protocol {
+	return Protocol{Name: "claude-code", event: lifecycleEvent, decode: decodeClaudeCode, encode: encodeClaudeCode, silent: true}
+}
+
+// lifecycleEvent is the gate's name of an event as Claude Code calls it, and
+// Codex, Qwen Code and AX Code after it.
+func lifecycleEvent(host string) gate.EventName {
+	switch host {
+	case "SessionStart":
+		return gate.Start
+	case "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop":
+		return gate.EventName(host)
+	}
+	return ""
+}
+
+// lifecycleName is what those hosts call an event of ours.
+func lifecycleName(n gate.EventName) string {
+	if n == gate.Start {
+		return "SessionStart"
+	}
+	return string(n)
+}
+
+func decodeClaudeCode(m members, ev *gate.Event) {
+	decodeLifecycle(m, ev)
+	ev.PromptID = m.text("prompt_id")
+	if strings.HasPrefix(ev.Prompt, "<task-notification>") { // EFFECTS §3.16
+		ev.ByPerson = false
+	}
+	if ev.Name.ForTool() {
+		if own, ok := claudeSubAgentFile(ev.TranscriptPath, ev.SubAgent); ok {
+			ev.TranscriptPath = own
+		}
+	}
+}
+
+// decodeLifecycle reads the members that Claude Code, Codex, Gemini CLI and Qwen
+// Code have in common.
+func decodeLifecycle(m members, ev *gate.Event) {
+	ev.Session = m.text("session_id")
+	ev.Cwd = m.text("cwd")
+	ev.SubAgent = m.text("agent_id")
+	ev.AgentType = m.text("agent_type")
+	ev.TranscriptPath = m.text("transcript_path")
+	switch ev.Name {
+	case gate.UserPromptSubmit:
+		ev.Prompt = m.text("prompt")
+		ev.ByPerson = ev.MainAgent() && strings.TrimSpace(ev.Prompt) != ""
+	case gate.PreToolUse, gate.PostToolUse, gate.PostToolUseFailure:
+		decodeTool(m, ev)
+	case gate.Stop, gate.SubagentStop:
+		ev.FinalOutput = m.text("last_assistant_message")
+		ev.ClaimedActive = m.flag("stop_hook_active")
+	}
+	if ev.Name == gate.SubagentStop { // spec/claude-code.md 12
+		if own := m.text("agent_transcript_path"); own != "" {
+			ev.TranscriptPath = own
+		}
+	}
+	if ev.TranscriptPath != "" {
+		ev.TranscriptFormat = ev.Protocol
+	}
+}
+
+// claudeSubAgentFile is where Claude Code keeps a sub-agent's conversation: the
+// transcript_path of a tool event inside one is the parent's (fault
+// transcript-10).
+func claudeSubAgentFile(parent, id string) (string, bool) {
+	session, ok := strings.CutSuffix(parent, ".jsonl")
+	if !ok || !plainID.MatchString(id) {
+		return "", false
+	}
+	return session + "/subagents/agent-" + id + ".jsonl", true
+}
+
+var plainID = regexp.MustCompile(`\A[A-Za-z0-9_-]{1,128}\z`)
+
+func encodeClaudeCode(ev *gate.Event, w wish) answer {
+	host := lifecycleName(ev.Name)
+	switch ev.Name {
+	case gate.PreToolUse:
+		if !w.refuses() {
+			return injected(host, w.context)
+		}
+		return answer{Specific: specific{host, w.permission(), w.reason, w.context}}
+	case gate.PostToolUseFailure: // the call has failed already: there is nothing to withhold
+		return injected(host, w.told())
+	case gate.Start:
+		return injected(host, w.context)
+	}
+	if !w.refuses() {
+		if ev.Name == gate.Stop || ev.Name == gate.SubagentStop {
+			return answer{} // here a context would make the turn go on (EFFECTS §1)
+		}
+		return injected(host, w.context)
+	}
+	a := blocked(w.reason)
+	if ev.Name == gate.Stop || ev.Name == gate.PostToolUse {
+		a.Specific = injected(host, w.context).Specific
+	}
+	return a
+}

@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"encoding/json"
+	"testing"
+
+	"stopgate/gate"
+)
+
+func TestResultTexts(t *testing.T) {
+	for _, c := range []struct{ name, raw, want string }{
+		{"absent", ``, ""},
+		{"null", `null`, ""},
+		{"a string", `"hello\n"`, "hello\n"},
+		{"claude-code Bash", `{"stdout":"out\n","stderr":"err","interrupted":false}`, "out\nerr"},
+		{"claude-code Bash, only errors", `{"stdout":"","stderr":"err"}`, "err"},
+		{"claude-code Read", `{"type":"text","file":{"filePath":"/a","content":"x"}}`, `{"type":"text","file":{"filePath":"/a","content":"x"}}`},
+		{"MCP blocks", `[{"type":"text","text":"a"},{"type":"text","text":"b"}]`, "a\nb"},
+		{"an MCP result", `{"content":[{"type":"text","text":"a"}],"isError":false}`, "a"},
+		{"an image stays what it is", `[{"type":"image","data":"AA=="}]`, `{"type":"image","data":"AA=="}`},
+		{"gemini-cli", `{"llmContent":"Output: a","returnDisplay":"a"}`, "Output: a"},
+		{"gemini-cli parts", `{"llmContent":[{"text":"a"},"b"]}`, "a\nb"},
+		{"copilot", `{"resultType":"success","textResultForLlm":"a"}`, "a"},
+		{"copilot PascalCase", `{"result_type":"success","text_result_for_llm":"a"}`, "a"},
+		{"an object with text among much else", `{"text":"a","secret":"b"}`, `{"text":"a","secret":"b"}`},
+		{"a number", `7`, "7"},
+		{"no end of arrays", `[[[[[["x"]]]]]]`, `[["x"]]`},
+		{"a wrapper round null", `{"llmContent":null,"x":1}`, `{"llmContent":null,"x":1}`},
+		{"content that is no list", `{"content":"a","b":1}`, `{"content":"a","b":1}`},
+	} {
+		if got := resultText(json.RawMessage(c.raw), 0); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestToolInputs(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"command":"ls"}`:          `{"command":"ls"}`,
+		`"{\"command\":\"ls\"}"`:    `{"command":"ls"}`,
+		`"{broken"`:                 `"{broken"`,
+		`"plain"`:                   `"plain"`,
+		`[1]`:                       `[1]`,
+		`"{\"a\":1}{\"second\":2}"`: `"{\"a\":1}{\"second\":2}"`,
+	} {
+		if got := string(toolInput(json.RawMessage(raw))); got != want {
+			t.Errorf("%s: %s, want %s", raw, got, want)
+		}
+	}
+	if got := toolInput(nil); got != nil {
+		t.Errorf("absent: %s", got)
+	}
+}
+
+// DESIGN §7: one policy, written with Claude Code's names, for every host.
+func TestToolAliases(t *testing.T) {
+	for _, c := range []struct{ host, tool, want string }{
+		{"codex", "exec_command", "Bash"}, {"codex", "shell", "Bash"}, {"gemini-cli", "run_shell_command", "Bash"},
+		{"qwen-code", "run_shell_command", "Bash"}, {"copilot", "bash", "Bash"}, {"antigravity", "code_execution", "Bash"},
+		{"ax-code", "bash", "Bash"}, {"gemini-cli", "write_file", "Write"}, {"gemini-cli", "replace", "Edit"},
+		{"copilot", "create", "Write"}, {"copilot", "edit", "Edit"}, {"ax-code", "multiedit", "Edit"},
+		{"claude-code", "Bash", ""}, {"codex", "Bash", ""}, {"codex", "mcp__memory__shell", ""}, {"gemini-cli", "shell", ""},
+		{"gemini-cli", "Run_Shell_Command", ""}, {"native", "bash", ""}, {"claude-code", "", ""},
+	} {
+		if got := alias(c.host, c.tool); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.host, c.tool, got, c.want)
+		}
+	}
+	for _, tool := range Tools() {
+		for host, names := range tool.Hosts {
+			if _, ok := Find(host); !ok {
+				t.Errorf("%s: no host %q", tool.Name, host)
+			}
+			for _, name := range names {
+				if name == tool.Name || name == "" {
+					t.Errorf("%s: %s calls it %q", tool.Name, host, name)
+				}
+			}
+		}
+	}
+	ev := decode(t, "gemini-cli", `{"hook_event_name":"BeforeAgent","tool_name":"run_shell_command"}`, Options{})
+	if ev.ToolAlias != "" || ev.Name != gate.UserPromptSubmit {
+		t.Errorf("%+v", ev)
+	}
+}
+
+func BenchmarkDecodeStop(b *testing.B) {
+	p, _ := Find("claude-code")
+	payload := []byte(`{"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","prompt_id":"p","permission_mode":"default","hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"done","background_tasks":[]}`)
+	for b.Loop() {
+		if _, err := p.Decode(payload, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package wire
+
+// Tool is one line of the alias table: what hosts call the tool that Claude
+// Code calls Name. A matcher is tried on the host's own name and on Name
+// (DESIGN §7).
+type Tool struct {
+	Name string
+	// Hosts are the tool's own names by protocol, where they differ from Name.
+	Hosts map[string][]string
+}
+
+// Tools is the alias table, to be read only. Names are exact; a host's tools
+// that are not in it (MCP tools above all) have no alias.
+func Tools() []Tool { return tools }
+
+var tools = []Tool{
+	{"Bash", map[string][]string{
+		"codex":         {"exec_command", "shell", "shell_command", "local_shell", "unified_exec"},
+		"gemini-cli":    {"run_shell_command"},
+		"qwen-code":     {"run_shell_command"},
+		copilotName:     {"bash", "powershell", "shell"},
+		antigravityName: {"code_execution"},
+		"ax-code":       {"bash"},
+	}},
+	{"Read", map[string][]string{
+		"codex":         {"read_file"},
+		"gemini-cli":    {"read_file", "read_many_files"},
+		"qwen-code":     {"read_file", "read_many_files"},
+		copilotName:     {"view"},
+		antigravityName: {"read_file"},
+		"ax-code":       {"read"},
+	}},
+	{"Write", map[string][]string{
+		"codex":         {"apply_patch"},
+		"gemini-cli":    {"write_file"},
+		"qwen-code":     {"write_file"},
+		copilotName:     {"create", "apply_patch"},
+		antigravityName: {"write_file"},
+		"ax-code":       {"write", "apply_patch"},
+	}},
+	{"Edit", map[string][]string{
+		"claude-code": {"MultiEdit"},
+		"codex":       {"apply_patch"},
+		"gemini-cli":  {"replace"},
+		"qwen-code":   {"edit", "replace"},
+		copilotName:   {"edit", "str_replace", "str_replace_editor", "apply_patch"},
+		"ax-code":     {"edit", "multiedit", "apply_patch"},
+	}},
+	{"Glob", map[string][]string{
+		"gemini-cli":    {"glob", "list_directory"},
+		"qwen-code":     {"glob", "list_directory"},
+		copilotName:     {"glob"},
+		antigravityName: {"list_files"},
+		"ax-code":       {"glob", "list"},
+	}},
+	{"Grep", map[string][]string{
+		"gemini-cli": {"grep_search", "search_file_content"},
+		"qwen-code":  {"grep_search", "search_file_content"},
+		copilotName:  {"grep", "rg"},
+		"ax-code":    {"grep"},
+	}},
+	{"WebFetch", map[string][]string{
+		"gemini-cli": {"web_fetch"},
+		"qwen-code":  {"web_fetch"},
+		copilotName:  {"web_fetch"},
+		"ax-code":    {"webfetch"},
+	}},
+	{"WebSearch", map[string][]string{
+		"codex":      {"web_search"},
+		"gemini-cli": {"google_web_search"},
+		"qwen-code":  {"web_search"},
+		copilotName:  {"web_search"},
+		"ax-code":    {"websearch"},
+	}},
+	{"Task", map[string][]string{
+		"claude-code": {"Agent"},
+		"codex":       {"spawn_agent"},
+		"qwen-code":   {"task", "agent"},
+		copilotName:   {"task"},
+		"ax-code":     {"task"},
+	}},
+	{"TodoWrite", map[string][]string{
+		"codex":      {"update_plan"},
+		"gemini-cli": {"write_todos"},
+		"qwen-code":  {"todo_write"},
+		"ax-code":    {"todowrite"},
+	}},
+}
+
+// Aliases are the canonical names of a host's tool. There can be two: a patch
+// both writes and edits.
+func Aliases(protocol, tool string) []string {
+	var names []string
+	for _, t := range tools {
+		for _, own := range t.Hosts[protocol] {
+			if own == tool {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
+}
+
+// alias is the one canonical name that an event can carry, the last of
+// [Aliases]: of a patch, Edit.
+func alias(protocol, tool string) string {
+	names := Aliases(protocol, tool)
+	if len(names) == 0 {
+		return ""
+	}
+	return names[len(names)-1]
+}
