@@ -8,8 +8,10 @@ import (
 // Reasons given where a hook gave none.
 const (
 	defaultToolReason = "A hook blocked this tool call and gave no reason."
-	// withheld tells the agent what a PostToolUse block means (spec/azure.md 45).
-	withheld = "(The tool has already run: its result is withheld, its side effects stand.)"
+	// Withheld tells the agent what a PostToolUse block means where it replaces
+	// the tool's result (spec/azure.md 45). The native protocol always says so;
+	// of the hosts, those that do replace it.
+	Withheld = "(The tool has already run: its result is withheld, its side effects stand.)"
 )
 
 // settle gives one verdict its meaning on the event, before combination:
@@ -80,8 +82,11 @@ func combine(ev *Event, verdicts []Verdict) Decision {
 			d.Reason = "A hook asks for a person's approval of this tool call."
 		}
 	}
-	if d.Outcome == Block && name == PostToolUse {
-		d.Reason += "\n\n" + withheld
+	if len(d.Reason) > MaxReasonBytes {
+		d.Reason = cutAtRune(d.Reason, MaxReasonBytes-len("…")) + "…"
+	}
+	if d.Outcome == Block && name == PostToolUse && ev.Protocol == Native {
+		d.Reason += "\n\n" + Withheld
 	}
 	if last >= 0 {
 		verdicts[last].Injected = true

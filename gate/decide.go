@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -117,7 +119,7 @@ func matching(hooks []*Hook, s *Spec, ev *Event) []*Hook {
 		if h.Event != ev.Name.hookEvent() {
 			continue
 		}
-		if h.Event.ForTool() && !h.Matcher.Match(ev.ToolName) && (ev.ToolAlias == "" || !h.Matcher.Match(ev.ToolAlias)) {
+		if h.Event.ForTool() && !h.Matcher.Match(ev.ToolName) && !slices.ContainsFunc(ev.ToolAliases, h.Matcher.Match) {
 			continue
 		}
 		hooks = append(hooks, h)
@@ -283,12 +285,15 @@ func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v
 		v.Duration = e.gate.Now().Sub(began)
 		v.DurationMS = v.Duration.Milliseconds()
 	}()
+	if h.Event == Stop && e.ev.AnswerUnknown {
+		return failed(TranscriptUnreadable, "the agent's answer is not in its payload and was not found in its transcript")
+	}
 	evaluator := e.gate.Evaluators[h.Type]
 	if evaluator == nil {
 		return failed(Internal, fmt.Sprintf("no evaluator for hooks of type %q", h.Type))
 	}
 	v = evaluator.Evaluate(ctx, Input{Hook: h, Event: e.ev, Transcript: transcript,
-		Context: contextJSON(e.ev, h, e.loop(e.seen.opened(e.ev)), transcript)})
+		Context: e.context(h, transcript)})
 	switch {
 	case v.Outcome == Allow, v.Outcome == Block, v.Outcome == Ask && h.Event == PreToolUse:
 		v.Failure = nil
@@ -300,6 +305,15 @@ func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v
 		v.Outcome, v.Failure = NoVerdict, &Failure{Code: Internal, Message: fmt.Sprintf("the hook's outcome %q has no meaning on %s", v.Outcome, h.Event)}
 	}
 	return v
+}
+
+// context is what the hook is told.
+func (e *evaluation) context(h *Hook, transcript Transcript) []byte {
+	counts, ev := e.seen.opened(e.ev), *e.ev
+	if ev.AnswersJoined {
+		ev.FinalOutput = counts.newestAnswer(ev.FinalOutput)
+	}
+	return contextJSON(&ev, h, e.loop(counts), transcript)
 }
 
 // resolve is what the verdicts come to with the counts as they are now: pure,
@@ -330,7 +344,7 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 			for i := range verdicts {
 				d.Forced = d.Forced || verdicts[i].Has(Capped)
 			}
-		case now.LastReason != "" && d.Reason == now.LastReason:
+		case now.LastReason != "" && strings.TrimSpace(d.Reason) == now.LastReason:
 			for i := range verdicts {
 				if verdicts[i].objects() {
 					verdicts[i].note(NoProgress)

@@ -681,3 +681,64 @@ func TestLongReasonIsCut(t *testing.T) {
 		t.Errorf("%d bytes, notes %v", len(d.Reason), d.Hooks[0].Notes)
 	}
 }
+
+// A host that joins its answers is judged by the newest (spec/claude-code.md 10).
+func TestClaudeCode10JoinedAnswers(t *testing.T) {
+	var judged []string
+	reject := true
+	g := newGate(newMemory(), answers{"h": func(in Input) Verdict {
+		var c struct {
+			FinalOutput string `json:"final_output"`
+		}
+		if err := json.Unmarshal(in.Context, &c); err != nil {
+			t.Error(err)
+		}
+		judged = append(judged, c.FinalOutput)
+		if reject {
+			return Verdict{Outcome: Block, Reason: "again"}
+		}
+		return Verdict{Outcome: Allow}
+	}}, agent(Hook{Name: "h"}))
+	ask := func(joined string) {
+		ev := stop("s")
+		ev.Protocol, ev.AnswersJoined, ev.FinalOutput = "gemini-cli", true, joined
+		decide(t, g, ev)
+	}
+	ask("A1")
+	ask("A1\nA2\nsecond line")
+	ask("A1\nA2\nsecond line\nA3")
+	ask("something else")
+	reject = false
+	ask("something else\nlast")
+	ask("something else\nlast") // a new loop: nothing is taken away
+	want := []string{"A1", "A2\nsecond line", "A3", "something else", "last", "something else\nlast"}
+	if diff := cmp.Diff(want, judged); diff != "" {
+		t.Errorf("judged (-want +got)\n%s", diff)
+	}
+}
+
+func TestClaudeCode10UnknownAnswerIsNoVerdict(t *testing.T) {
+	g := newGate(newMemory(), answers{}, agent(Hook{Name: "h", FailMode: FailBlock}))
+	ev := stop("s")
+	ev.AnswerUnknown = true
+	if d := decide(t, g, ev); d.Outcome != Block || d.Hooks[0].Failure.Code != TranscriptUnreadable {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestMatcherTriesAliases(t *testing.T) { // DESIGN §7, fault gx-013
+	m, err := CompileMatcher("Write|Bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGate(newMemory(), answers{"h": block("no")}, agent(Hook{Name: "h", Event: PreToolUse, Matcher: m}))
+	ev := tool(PreToolUse)
+	ev.ToolName = "apply_patch"
+	if d := decide(t, g, ev); d.Outcome != Allow {
+		t.Errorf("without aliases: %s", d.Outcome)
+	}
+	ev.ToolAliases = []string{"Write", "Edit"}
+	if d := decide(t, g, ev); d.Outcome != Block {
+		t.Errorf("with aliases: %s", d.Outcome)
+	}
+}

@@ -62,9 +62,15 @@ type Event struct {
 	MaxTurns int // 0: unbounded
 
 	FinalOutput string // Stop: the answer under judgement
+	// AnswersJoined: FinalOutput holds every answer since the user spoke, a line
+	// break between them; the newest is the one under judgement.
+	AnswersJoined bool
+	// AnswerUnknown: the host does not say what the answer is, and it was not
+	// found elsewhere either. Stop hooks then have no verdict.
+	AnswerUnknown bool
 
 	ToolName      string          // PreToolUse, PostToolUse
-	ToolAlias     string          // the canonical alias of a host's own name; empty: none
+	ToolAliases   []string        // canonical names of a host's own tool; matchers try them too
 	ToolInput     json.RawMessage // as the host sent it, any JSON value
 	ToolResult    string
 	ToolSucceeded bool

@@ -1,5 +1,12 @@
 package gate
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
 // Counts are the loop's state of one agent in one session (spec/azure.md 38).
 // They are compared whole: every field must stay comparable.
 type Counts struct {
@@ -8,6 +15,7 @@ type Counts struct {
 	Started          bool   // a Start was answered; its context is given once
 	LastPromptID     string // of the last Stop
 	LastReason       string // of the last rejection, to know our own words again
+	LastAnswer       string // mark of what the last rejected Stop held, where a host joins its answers
 }
 
 // StopHookActive reports whether the agent is on its way back from a
@@ -18,8 +26,14 @@ func (c Counts) StopHookActive() bool { return c.StopRejections > 0 }
 // happening is reset (DESIGN §9, "What resets the counts").
 func (c Counts) opened(ev *Event) Counts {
 	if c.userSpoke(ev) {
-		c.StopRejections, c.PromptRejections, c.LastReason = 0, 0, ""
+		return c.reset()
 	}
+	return c
+}
+
+// reset begins a new loop: a Stop was allowed, or the user spoke.
+func (c Counts) reset() Counts {
+	c.StopRejections, c.PromptRejections, c.LastReason, c.LastAnswer = 0, 0, "", ""
 	return c
 }
 
@@ -31,7 +45,7 @@ func (c Counts) userSpoke(ev *Event) bool {
 	}
 	switch ev.Name {
 	case UserPromptSubmit:
-		return ev.ByPerson && (c.LastReason == "" || ev.Prompt != c.LastReason)
+		return ev.ByPerson && (c.LastReason == "" || strings.TrimSpace(ev.Prompt) != c.LastReason)
 	case Stop:
 		return c.LastPromptID != "" && ev.PromptID != "" && ev.PromptID != c.LastPromptID
 	}
@@ -48,14 +62,16 @@ func (c Counts) after(ev *Event, d *Decision) Counts {
 			c.LastPromptID = ev.PromptID
 		}
 		if d.Outcome != Block {
-			c.StopRejections, c.PromptRejections, c.LastReason = 0, 0, ""
-			return c
+			return c.reset()
 		}
 		c.StopRejections++
 		if promptRejected(d.Hooks) {
 			c.PromptRejections++
 		}
-		c.LastReason = d.Reason
+		c.LastReason = strings.TrimSpace(d.Reason)
+		if ev.AnswersJoined {
+			c.LastAnswer = markAnswer(ev.FinalOutput)
+		}
 	}
 	return c
 }
@@ -84,4 +100,22 @@ func rejectionCap(hooks []*Hook) int {
 		return DefaultMaxRejections
 	}
 	return limit
+}
+
+// markAnswer knows an answer again at the head of a longer one: its length and
+// its sum, in a form of fixed size.
+func markAnswer(answer string) string {
+	sum := sha256.Sum256([]byte(answer))
+	return strconv.Itoa(len(answer)) + ":" + hex.EncodeToString(sum[:])
+}
+
+// newestAnswer takes the answers that earlier Stops of this loop held away from
+// the front of a host's joined ones (spec/claude-code.md 10).
+func (c Counts) newestAnswer(joined string) string {
+	length, _, _ := strings.Cut(c.LastAnswer, ":")
+	n, err := strconv.Atoi(length)
+	if err != nil || n >= len(joined) || joined[n] != '\n' || markAnswer(joined[:n]) != c.LastAnswer {
+		return joined
+	}
+	return joined[n+1:]
 }

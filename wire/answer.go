@@ -86,6 +86,13 @@ func (w wish) told() string {
 	return cut(w.reason+"\n\n"+w.context, TextBytes)
 }
 
+// withheld adds what a refusal means on hosts where it replaces the result of a
+// tool that has run.
+func (w wish) withheld() wish {
+	w.reason = cut(w.reason, TextBytes-len(gate.Withheld)-2) + "\n\n" + gate.Withheld
+	return w
+}
+
 // permission is the word for a tool call that may not simply run.
 func (w wish) permission() string {
 	if w.outcome == gate.Ask {

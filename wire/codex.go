@@ -26,7 +26,7 @@ func encodeCodex(ev *gate.Event, w wish) answer {
 	case gate.PostToolUse:
 		a := injected(host, w.context)
 		if w.refuses() {
-			a.Decision, a.Reason = "block", w.reason
+			a.Decision, a.Reason = "block", w.withheld().reason
 		}
 		return a
 	case gate.UserPromptSubmit:

@@ -65,7 +65,7 @@ func encodeCopilot(ev *gate.Event, w wish) answer {
 		return answer{AdditionalContext: w.context}
 	case gate.PostToolUse:
 		if w.refuses() {
-			return blocked(w.told())
+			return blocked(w.withheld().told())
 		}
 		return answer{AdditionalContext: w.context}
 	case gate.PostToolUseFailure:

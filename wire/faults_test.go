@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,8 +69,8 @@ func TestReportedFaultsOfPayloads(t *testing.T) {
 		if diff := cmp.Diff([]string{"Write", "Edit"}, Aliases("codex", "apply_patch")); diff != "" {
 			t.Error(diff)
 		}
-		if ev := decode(t, "codex", `{"hook_event_name":"PreToolUse","tool_name":"apply_patch"}`, Options{}); ev.ToolAlias != "Edit" {
-			t.Error(ev.ToolAlias)
+		if ev := decode(t, "codex", `{"hook_event_name":"PreToolUse","tool_name":"apply_patch"}`, Options{}); !slices.Equal(ev.ToolAliases, []string{"Write", "Edit"}) {
+			t.Error(ev.ToolAliases)
 		}
 	})
 	t.Run("fault gx-021: copilot's end of turn is a Stop", func(t *testing.T) {

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"strings"
-
-	"stopgate/gate"
-)
+import "stopgate/gate"
 
 // geminiCLI is Gemini CLI's protocol.
 func geminiCLI() Protocol {
@@ -30,7 +26,7 @@ func geminiEvent(host string) gate.EventName {
 func decodeGeminiCLI(m members, ev *gate.Event) {
 	decodeLifecycle(m, ev)
 	if ev.Name == gate.Stop {
-		ev.FinalOutput = m.text("prompt_response")
+		ev.FinalOutput, ev.AnswersJoined = m.text("prompt_response"), true
 	}
 }
 
@@ -43,7 +39,7 @@ func encodeGeminiCLI(ev *gate.Event, w wish) answer {
 		}
 	case gate.PostToolUse:
 		if w.refuses() {
-			return answer{Decision: "deny", Reason: w.told()}
+			return answer{Decision: "deny", Reason: w.withheld().told()}
 		}
 		return injected("AfterTool", w.context)
 	case gate.UserPromptSubmit:
@@ -53,24 +49,10 @@ func encodeGeminiCLI(ev *gate.Event, w wish) answer {
 		return injected("BeforeAgent", w.context)
 	case gate.Stop:
 		if w.refuses() {
-			return blocked(w.reason) // no context: see [Newest], and BeforeAgent comes back with exactly this
+			return blocked(w.reason) // no context: BeforeAgent comes back with exactly this
 		}
 	case gate.Start:
 		return injected("SessionStart", w.context)
 	}
 	return answer{}
-}
-
-// Newest is the newest answer in joined, Gemini CLI's prompt_response, which
-// holds every answer of the turn ("A1\nA2\nA3", EFFECTS §2). earlier is the
-// whole prompt_response of the turn's previous AfterAgent; empty in a new turn,
-// that is after an answer that was allowed and after a person's prompt.
-func Newest(earlier, joined string) string {
-	if earlier == "" {
-		return joined
-	}
-	if newest, ok := strings.CutPrefix(joined, earlier+"\n"); ok {
-		return newest
-	}
-	return joined
 }

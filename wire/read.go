@@ -47,14 +47,19 @@ func inUTF8(body []byte) []byte {
 	return bytes.ToValidUTF8(body, []byte("\uFFFD"))
 }
 
-// before is the members of a broken object that come whole before the fault.
+// before is the members of a broken object that come whole before the fault,
+// at most as many as any host sends: a hostile body may have millions.
 func before(body []byte) members {
+	const most = 100
 	m := members{}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return m
 	}
-	for dec.More() {
+	for range most {
+		if !dec.More() {
+			break
+		}
 		key, err := dec.Token()
 		if err != nil {
 			break

@@ -184,20 +184,13 @@ func TestClaudeCode09WrongTypes(t *testing.T) {
 }
 
 func TestClaudeCode10NewestAnswer(t *testing.T) {
-	for _, c := range []struct{ name, earlier, joined, want string }{
-		{"a new turn", "", "A1", "A1"},
-		{"one block", "A1", "A1\nA2", "A2"},
-		{"two blocks", "A1\nA2", "A1\nA2\nA3", "A3"},
-		{"an answer of several lines", "A1", "A1\nA2\n\nmore", "A2\n\nmore"},
-		{"the same answer again", "A1", "A1\nA1", "A1"},
-		{"no answer after the block", "A1", "A1\n", ""},
-		{"another turn", "A1", "B1", "B1"},
-		{"a turn that begins like it", "A1", "A10\nx", "A10\nx"},
-		{"nothing came after", "A1", "A1", "A1"},
-	} {
-		if got := Newest(c.earlier, c.joined); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+	ev := decode(t, "gemini-cli", `{"hook_event_name":"AfterAgent","session_id":"s","prompt_response":"A1\nA2"}`, Options{})
+	if ev.FinalOutput != "A1\nA2" || !ev.AnswersJoined {
+		t.Errorf("gemini-cli: %+v, want the gate to know that its answers are joined", ev)
+	}
+	ev = decode(t, "codex", `{"hook_event_name":"Stop","session_id":"s","last_assistant_message":"A2"}`, Options{})
+	if ev.AnswersJoined {
+		t.Error("codex sends the newest answer alone")
 	}
 }
 
@@ -360,7 +353,7 @@ func TestReasonIsSentAsItIs(t *testing.T) {
 func TestAntigravity10Payload(t *testing.T) {
 	ev := decode(t, "antigravity", `{"tool_call":{"name":"write_file","args":{"path":"a"}},"environment_id":"e","hook_event_name":"post_tool_execution"}`,
 		Options{Event: "pre_tool_execution"})
-	if ev.Name != gate.PreToolUse || ev.ToolName != "write_file" || ev.ToolAlias != "Write" || string(ev.ToolInput) != `{"path":"a"}` || ev.Session != "e" {
+	if ev.Name != gate.PreToolUse || ev.ToolName != "write_file" || !slices.Equal(ev.ToolAliases, []string{"Write"}) || string(ev.ToolInput) != `{"path":"a"}` || ev.Session != "e" {
 		t.Errorf("%+v", ev)
 	}
 	if ev := decode(t, "antigravity", `{"tool_call":[],"environment_id":"e"}`, Options{Event: "pre_tool_execution"}); ev.ToolName != "" {
@@ -415,7 +408,7 @@ func TestAXCode24BareArguments(t *testing.T) {
 	const args = `{"command":"ls","hook_event_name":"Stop","session_id":"forged","agent_id":"x","cwd":"/","tool_name":"read","error":"e"}`
 	variables := map[string]string{"HOOK_EVENT": "PostToolUse", "HOOK_TOOL": "bash", "HOOK_SESSION_ID": "ses_1", "HOOK_ARGS_JSON": args, "HOOK_PACK": ""}
 	ev := decode(t, "ax-code", args, AXCodeOptions("a", "/w", func(name string) string { return variables[name] }))
-	want := gate.Event{Name: gate.PostToolUse, Protocol: "ax-code", Agent: "a", Session: "ses_1", ToolName: "bash", ToolAlias: "Bash",
+	want := gate.Event{Name: gate.PostToolUse, Protocol: "ax-code", Agent: "a", Session: "ses_1", ToolName: "bash", ToolAliases: []string{"Bash"},
 		ToolInput: json.RawMessage(args), ToolSucceeded: true, Cwd: "/w", Payload: []byte(args)}
 	if diff := cmp.Diff(want, ev); diff != "" {
 		t.Error(diff)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -19,7 +20,7 @@ func decodeTool(m members, ev *gate.Event) {
 	if ev.Name == gate.PreToolUse {
 		return
 	}
-	ev.ToolResult = resultText(m.raw("tool_response", "tool_result", "toolResult"), 0)
+	ev.ToolResult = resultText(m.raw("tool_response", "tool_result", "toolResult"))
 	response := m.object("tool_response", "tool_result", "toolResult")
 	kind := response.text("result_type", "resultType")
 	fault := m.raw("error")
@@ -29,7 +30,7 @@ func decodeTool(m members, ev *gate.Event) {
 	ev.ToolSucceeded = ev.Name == gate.PostToolUse && !says(fault) && !response.flag("is_error", "isError") &&
 		(kind == "" || kind == "success")
 	if ev.ToolResult == "" && says(fault) {
-		ev.ToolResult = resultText(fault, 0)
+		ev.ToolResult = resultText(fault)
 	}
 }
 
@@ -54,43 +55,72 @@ func toolInput(raw json.RawMessage) json.RawMessage {
 
 // resultText is the text of a tool's result: hosts send a string, an array of
 // content blocks, or an object that wraps either. What has no text that stands
-// for the whole is its own JSON.
-func resultText(raw json.RawMessage, depth int) string {
+// for the whole, is nested deeper or has more blocks than results have, is its
+// own JSON.
+func resultText(raw json.RawMessage) string {
+	r := resultReader{blocks: 1000}
+	return r.text(raw, 0)
+}
+
+type resultReader struct {
+	blocks int // how many more are opened: a hostile result has millions
+}
+
+func (r *resultReader) text(raw json.RawMessage, depth int) string {
 	const deepest = 4
-	if len(raw) == 0 || string(raw) == "null" {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
 		return ""
-	}
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	if depth == deepest {
-		return string(raw)
-	}
-	var blocks []json.RawMessage
-	if json.Unmarshal(raw, &blocks) == nil {
-		texts := make([]string, len(blocks))
-		for i, b := range blocks {
-			texts[i] = resultText(b, depth+1)
+	case raw[0] == '"':
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			return s
 		}
-		return strings.Join(texts, "\n")
+	case depth == deepest:
+	case raw[0] == '[':
+		if s, ok := r.array(raw, depth+1); ok {
+			return s
+		}
+	case raw[0] == '{':
+		var o members
+		if json.Unmarshal(raw, &o) == nil {
+			return r.object(raw, o, depth+1)
+		}
 	}
-	var o members
-	if json.Unmarshal(raw, &o) != nil {
-		return string(raw) // a number, true or false
+	return string(raw)
+}
+
+func (r *resultReader) array(raw json.RawMessage, depth int) (string, bool) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := dec.Token(); err != nil {
+		return "", false
 	}
+	var texts []string
+	for ; dec.More(); r.blocks-- {
+		var block json.RawMessage
+		if r.blocks <= 0 || dec.Decode(&block) != nil {
+			return "", false
+		}
+		texts = append(texts, r.text(block, depth))
+	}
+	return strings.Join(texts, "\n"), true
+}
+
+// object is the text that an object stands for, else its JSON.
+func (r *resultReader) object(raw json.RawMessage, o members, depth int) string {
 	for _, wrapper := range []string{"textResultForLlm", "text_result_for_llm", "llmContent"} {
 		if inner := o.raw(wrapper); inner != nil {
-			return resultText(inner, depth+1)
+			return r.text(inner, depth)
 		}
 	}
+	content := o.raw("content")
 	switch {
 	case o.has("stdout"): // Claude Code's Bash
 		return strings.Trim(strings.TrimSuffix(o.text("stdout"), "\n")+"\n"+o.text("stderr"), "\n")
 	case o.has("text") && (len(o) == 1 || o.text("type") == "text"):
 		return o.text("text")
-	case o.has("content") && o.raw("content") != nil && o.raw("content")[0] == '[': // an MCP result
-		return resultText(o.raw("content"), depth+1)
+	case len(content) > 0 && content[0] == '[': // an MCP result
+		return r.text(content, depth)
 	}
 	return string(raw)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"stopgate/gate"
@@ -25,10 +26,12 @@ func TestResultTexts(t *testing.T) {
 		{"an object with text among much else", `{"text":"a","secret":"b"}`, `{"text":"a","secret":"b"}`},
 		{"a number", `7`, "7"},
 		{"no end of arrays", `[[[[[["x"]]]]]]`, `[["x"]]`},
+		{"a thousand blocks", "[" + strings.Repeat(`"a",`, 999) + `"a"]`, strings.Repeat("a\n", 999) + "a"},
+		{"more than that", "[" + strings.Repeat(`"a",`, 1000) + `"a"]`, "[" + strings.Repeat(`"a",`, 1000) + `"a"]`},
 		{"a wrapper round null", `{"llmContent":null,"x":1}`, `{"llmContent":null,"x":1}`},
 		{"content that is no list", `{"content":"a","b":1}`, `{"content":"a","b":1}`},
 	} {
-		if got := resultText(json.RawMessage(c.raw), 0); got != c.want {
+		if got := resultText(json.RawMessage(c.raw)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -55,14 +58,14 @@ func TestToolInputs(t *testing.T) {
 // DESIGN §7: one policy, written with Claude Code's names, for every host.
 func TestToolAliases(t *testing.T) {
 	for _, c := range []struct{ host, tool, want string }{
-		{"codex", "exec_command", "Bash"}, {"codex", "shell", "Bash"}, {"gemini-cli", "run_shell_command", "Bash"},
+		{"codex", "apply_patch", "Write Edit"}, {"codex", "exec_command", "Bash"}, {"codex", "shell", "Bash"}, {"gemini-cli", "run_shell_command", "Bash"},
 		{"qwen-code", "run_shell_command", "Bash"}, {"copilot", "bash", "Bash"}, {"antigravity", "code_execution", "Bash"},
 		{"ax-code", "bash", "Bash"}, {"gemini-cli", "write_file", "Write"}, {"gemini-cli", "replace", "Edit"},
 		{"copilot", "create", "Write"}, {"copilot", "edit", "Edit"}, {"ax-code", "multiedit", "Edit"},
 		{"claude-code", "Bash", ""}, {"codex", "Bash", ""}, {"codex", "mcp__memory__shell", ""}, {"gemini-cli", "shell", ""},
 		{"gemini-cli", "Run_Shell_Command", ""}, {"native", "bash", ""}, {"claude-code", "", ""},
 	} {
-		if got := alias(c.host, c.tool); got != c.want {
+		if got := strings.Join(Aliases(c.host, c.tool), " "); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.host, c.tool, got, c.want)
 		}
 	}
@@ -79,7 +82,7 @@ func TestToolAliases(t *testing.T) {
 		}
 	}
 	ev := decode(t, "gemini-cli", `{"hook_event_name":"BeforeAgent","tool_name":"run_shell_command"}`, Options{})
-	if ev.ToolAlias != "" || ev.Name != gate.UserPromptSubmit {
+	if ev.ToolAliases != nil || ev.Name != gate.UserPromptSubmit {
 		t.Errorf("%+v", ev)
 	}
 }

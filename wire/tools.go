@@ -100,13 +100,3 @@ func Aliases(protocol, tool string) []string {
 	}
 	return names
 }
-
-// alias is the one canonical name that an event can carry, the last of
-// [Aliases]: of a patch, Edit.
-func alias(protocol, tool string) string {
-	names := Aliases(protocol, tool)
-	if len(names) == 0 {
-		return ""
-	}
-	return names[len(names)-1]
-}

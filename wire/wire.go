@@ -114,7 +114,7 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 		ev.SubAgent = cmp.Or(ev.SubAgent, ev.AgentType, "sub-agent")
 	}
 	if ev.Name.ForTool() {
-		ev.ToolAlias = alias(p.Name, ev.ToolName)
+		ev.ToolAliases = Aliases(p.Name, ev.ToolName)
 	}
 	if err == nil && host == "" {
 		err = gate.Errorf(gate.CodeValidation, "payload names no event: name it in the URL, as event=NAME")
