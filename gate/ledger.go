@@ -1,5 +1,11 @@
 package gate
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
 // Counts are the loop's state of one agent in one session (spec/azure.md 38).
 // They are compared whole: every field must stay comparable.
 type Counts struct {
@@ -8,6 +14,7 @@ type Counts struct {
 	Started          bool   // a Start was answered; its context is given once
 	LastPromptID     string // of the last Stop
 	LastReason       string // of the last rejection, to know our own words again
+	LastContext      string // mark of the context that went with it
 }
 
 // StopHookActive reports whether the agent is on its way back from a
@@ -18,9 +25,37 @@ func (c Counts) StopHookActive() bool { return c.StopRejections > 0 }
 // happening is reset (DESIGN §9, "What resets the counts").
 func (c Counts) opened(ev *Event) Counts {
 	if c.userSpoke(ev) {
-		c.StopRejections, c.PromptRejections, c.LastReason = 0, 0, ""
+		return c.reset()
 	}
 	return c
+}
+
+// reset begins a new loop: a Stop was allowed, or the user spoke.
+func (c Counts) reset() Counts {
+	c.StopRejections, c.PromptRejections, c.LastReason, c.LastContext = 0, 0, "", ""
+	return c
+}
+
+// ownWords reports whether a prompt is what the last rejection said: hosts
+// submit its messages as prompts, one by one or joined (DESIGN §9).
+func (c Counts) ownWords(prompt string) bool {
+	if c.LastReason == "" {
+		return false
+	}
+	prompt = strings.TrimSpace(prompt)
+	context, ours := strings.CutPrefix(prompt, c.LastReason)
+	return ours && context == "" || c.LastContext != "" && (mark(prompt) == c.LastContext || ours && mark(context) == c.LastContext)
+}
+
+// mark knows a text again by its sum, white space round it left out; the empty
+// text has none.
+func mark(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // userSpoke reports whether the event shows that a person has said something
@@ -31,7 +66,7 @@ func (c Counts) userSpoke(ev *Event) bool {
 	}
 	switch ev.Name {
 	case UserPromptSubmit:
-		return ev.ByPerson && (c.LastReason == "" || ev.Prompt != c.LastReason)
+		return ev.ByPerson && !c.ownWords(ev.Prompt)
 	case Stop:
 		return c.LastPromptID != "" && ev.PromptID != "" && ev.PromptID != c.LastPromptID
 	}
@@ -48,14 +83,13 @@ func (c Counts) after(ev *Event, d *Decision) Counts {
 			c.LastPromptID = ev.PromptID
 		}
 		if d.Outcome != Block {
-			c.StopRejections, c.PromptRejections, c.LastReason = 0, 0, ""
-			return c
+			return c.reset()
 		}
 		c.StopRejections++
 		if promptRejected(d.Hooks) {
 			c.PromptRejections++
 		}
-		c.LastReason = d.Reason
+		c.LastReason, c.LastContext = d.Reason, mark(d.AdditionalContext)
 	}
 	return c
 }
