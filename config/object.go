@@ -163,6 +163,9 @@ func (o *object) unknown(strict bool) {
 		}
 	}
 	for _, f := range o.rest() {
+		if !strict && o.full() { // looking for what was meant costs more than reading it
+			return
+		}
 		hint := didYouMean(f.name, left)
 		if strict {
 			if hint == "" {

@@ -14,7 +14,9 @@ func TestDeletedDirectory(t *testing.T) {
 	for name, remove := range map[string]func(dir string) error{
 		"directory removed": os.RemoveAll,
 		"database removed":  func(dir string) error { return os.Remove(filepath.Join(dir, "stopgate.db")) },
-		"database moved":    func(dir string) error { return os.Rename(filepath.Join(dir, "stopgate.db"), filepath.Join(dir, "old.db")) },
+		"database moved": func(dir string) error {
+			return os.Rename(filepath.Join(dir, "stopgate.db"), filepath.Join(dir, "old.db"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
