@@ -77,9 +77,13 @@ func (c *copilot) steps(text []byte) ([]step, error) {
 		Type string `json:"type"`
 		ID   string `json:"id"`
 		Data struct {
-			Content      string     `json:"content"`
-			ToolRequests []toolCall `json:"toolRequests"`
-			Attachments  []struct {
+			Content      string `json:"content"`
+			ToolRequests []struct {
+				ID        string          `json:"toolCallId"`
+				Name      string          `json:"name"`
+				Arguments json.RawMessage `json:"arguments"`
+			} `json:"toolRequests"`
+			Attachments []struct {
 				Type string `json:"type"`
 			} `json:"attachments"`
 			ToolCallID string `json:"toolCallId"`
@@ -114,7 +118,7 @@ func (c *copilot) steps(text []byte) ([]step, error) {
 		steps = append(steps, step{kind: shows, role: role, message: l.ID, shown: a.Type})
 	}
 	for _, call := range d.ToolRequests {
-		steps = append(steps, step{kind: calls, role: role, toolCall: call})
+		steps = append(steps, step{kind: calls, role: role, toolCall: toolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}})
 	}
 	return steps, nil
 }

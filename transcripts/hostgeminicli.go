@@ -91,7 +91,11 @@ func (g *geminiCLI) patch(text, patch []byte, at int64) error {
 		return errNoMessage
 	}
 	if !g.begun && len(records) == 1 && string(kinds[0]) == `"user"` {
-		g.setup = maphash.Bytes(g.seed, ids[0])
+		g.begun = true
+		if ids[0] != nil { // it may be set again with all the others
+			g.setup = maphash.Bytes(g.seed, ids[0])
+		}
+		return nil
 	}
 	g.begun = true
 	g.records = g.records[:0]
