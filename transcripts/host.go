@@ -116,6 +116,9 @@ func (h *hostFile) steps(sp extent) ([]step, error) {
 	if n, err := h.file.ReadAt(text, sp.at); n < len(text) {
 		return nil, cutShort(err)
 	}
+	if crowded(text) {
+		return nil, errNoMessage
+	}
 	steps, err := h.format.steps(text)
 	if err != nil {
 		return nil, errNoMessage

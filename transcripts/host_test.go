@@ -136,6 +136,8 @@ func TestClaudeCode15Lines(t *testing.T) {
 		{"fault transcript-14: a cut line", "claude-code", begin + `{"type":"user","mess` + "\n" + claudeSays("a", "u", "m", "hi"), ask + hi + skippedLine(1)},
 		{"fault transcript-15: cut, empty and other lines", "claude-code", "\n[1]\n" + `"text"` + "\n" + simple + simple[:40], ask + hi + skippedLine(4)},
 		{"malformed inside", "claude-code", simple + `{"type":"user","uuid":"z","parentUuid":"a","message":{"content":[1]}}`, ask + hi + skippedLine(1)},
+		{"more values than any message has", "claude-code", simple + claudeLine("user", "z", "a", "", "["+strings.Repeat("{},", 1<<18)+"{}]", ""), ask + hi + skippedLine(1)},
+		{"a patch of more messages than any session has", "gemini-cli", `{"id":"1","type":"user","content":"ask"}` + "\n" + `{"$set":{"messages":[` + strings.Repeat("{},", 1<<18) + `{}]}}`, ask + skippedLine(1)},
 		{"fault transcript-16: half an emoji", "claude-code", begin + claudeGets("r", "u", "1", `abc \ud83d`), ask + "=== tool (1) ===\nabc \ufffd\n"},
 		{"fault transcript-18: lone surrogate", "claude-code", begin + claudeGets("r", "u", "1", `[\ud83d…)`), ask + "=== tool (1) ===\n[\ufffd…)\n"},
 		{"fault transcript-20: raw U+2028", "claude-code", claudeUser("u", "null", "a\u2028b\u2029c"), "=== user ===\na␤b␤c\n"},

@@ -62,6 +62,9 @@ func (g *geminiCLI) put(id []byte, sp extent) error {
 	return nil
 }
 
+// maxPatch bounds the messages that one line may set.
+const maxPatch = 1 << 18
+
 // patch replaces all messages, if it is they that are set. One message of the
 // user before any other is the CLI's own, by which it sets up the session.
 func (g *geminiCLI) patch(text, patch []byte, at int64) error {
@@ -85,9 +88,11 @@ func (g *geminiCLI) patch(text, patch []byte, at int64) error {
 				kind = value
 			}
 		})
-		ids, kinds, records = append(ids, id), append(kinds, kind), append(records, record)
+		if len(records) <= maxPatch {
+			ids, kinds, records = append(ids, id), append(kinds, kind), append(records, record)
+		}
 	})
-	if !whole || len(records) > maxSpans {
+	if !whole || len(records) > maxPatch {
 		return errNoMessage
 	}
 	if !g.begun && len(records) == 1 && string(kinds[0]) == `"user"` {
