@@ -55,7 +55,7 @@ func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential,
 // child behind that waits for its word for ever; stopped, it can start no more
 // of them, and keeps the ids of those it has.
 func abandon(bwrap *os.Process) {
-	bwrap.Signal(syscall.SIGSTOP)
+	_ = bwrap.Signal(syscall.SIGSTOP)
 	for errors.Is(unix.Waitid(unix.P_PID, bwrap.Pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", bwrap.Pid))

@@ -123,6 +123,9 @@ func TestAzure20Shebang(t *testing.T) {
 		{"Windows line ends", scriptHook("#!/bin/bash\r\ntrue\r\n"), true, "Unix line ends"},
 		{"Windows line ends without one", scriptHook("true\r\ntrue\r\n"), false, "script has Windows line ends"},
 		{"not at the start", scriptHook("\n#!/usr/bin/env python3\nimport sys"), false, "shebang is not at the very start"},
+		{"bash that bash cannot read", scriptHook("#!/bin/bash\nif true; then\n  exit 2\n"), false, "script is not valid bash, in its line 2"},
+		{"a test that bash reads as a syntax error and allows", scriptHook("if [[ x == y ]; then exit 2; fi"), false, "script is not valid bash"},
+		{"all that bash can", scriptHook("set -e\nx=(a b)\n[[ ${x[0]} =~ ^a$ ]] && cat <<< \"$(jq -r .a <(echo '{}'))\"\nfor ((i=0;i<3;i++)); do :; done\ncoproc cat\nexit 0"), false, ""},
 		{"Python without one", scriptHook("import sys, json\n"), false, "looks like Python"},
 	})
 }

@@ -183,6 +183,9 @@ func (f *findings) add(s gate.Severity, path string, at pos, message string) {
 	f.list = append(f.list, gate.Finding{Severity: s, Path: path, Line: at.line, Column: at.column, Message: message})
 }
 
+// full reports whether further warnings would only be counted.
+func (f *findings) full() bool { return f.warnings >= maxFindings }
+
 // sorted is the findings in the order of the text.
 func (f *findings) sorted() []gate.Finding {
 	slices.SortStableFunc(f.list, func(a, b gate.Finding) int {

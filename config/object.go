@@ -156,12 +156,15 @@ func (o *object) rest() []field {
 // unknown reports the rest: a warning where fields are kept, an error where
 // they are not.
 func (o *object) unknown(strict bool) {
+	var left []string // a field that is already there is not what was meant
+	for _, name := range o.asked {
+		if !o.node.has(name) {
+			left = append(left, name)
+		}
+	}
 	for _, f := range o.rest() {
-		var left []string // a field that is already there is not what was meant
-		for _, name := range o.asked {
-			if !o.node.has(name) {
-				left = append(left, name)
-			}
+		if !strict && o.full() { // looking for what was meant costs more than reading it
+			return
 		}
 		hint := didYouMean(f.name, left)
 		if strict {

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"errors"
 	"regexp"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 
 	"stopgate/gate"
 )
@@ -25,8 +28,20 @@ func checkScript(o *object, h *gate.Hook) {
 	case pythonStart.MatchString(h.Script):
 		o.warnf(path, at, "script looks like Python but has no shebang, so bash runs it; begin it with %s", shebangs[1])
 	}
+	if !strings.HasPrefix(first, "#!/usr/bin/env") {
+		checkBash(o, path, at, h.Script)
+	}
 	if h.FailMode == gate.FailAllow && exitOne.MatchString(h.Script) {
 		o.warnf(path, at, "script can exit with 1, which is a failure and does not block under failMode allow; exit 2 blocks")
+	}
+}
+
+// checkBash warns about a script that bash could not read: bash would end with
+// 2, which blocks, or go on and end with 0, which allows.
+func checkBash(o *object, path string, at pos, script string) {
+	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+	if parse, ok := errors.AsType[syntax.ParseError](err); ok {
+		o.warnf(path, at, "script is not valid bash, in its line %d: %s", parse.Pos.Line(), parse.Text)
 	}
 }
 

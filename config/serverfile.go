@@ -74,7 +74,7 @@ func readServerFile(path string) ([]byte, error) {
 func serverFileError(path string, list []gate.Finding) *gate.Error {
 	subject := fmt.Sprintf("server file %q is not usable", path)
 	if path == "" {
-		subject = "default configuration is not usable"
+		subject = "configuration (defaults, environment and flags) is not usable"
 	}
 	var b strings.Builder
 	b.WriteString(subject + ":")

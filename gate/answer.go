@@ -80,31 +80,32 @@ func (a *answer) read(fields map[string]json.RawMessage) error {
 		}
 	}
 	for _, f := range []struct {
-		from map[string]json.RawMessage
-		key  string
-		into any
-		want string
+		from    map[string]json.RawMessage
+		key     string
+		into    any
+		want    string
+		decides bool
 	}{
-		{fields, "ok", &a.ok, "true or false"},
-		{fields, "decision", &a.decision, "a string"},
-		{fields, "reason", &a.reason, "a string"},
-		{fields, "continue", &goOn, "true or false"},
-		{fields, "stopReason", &a.stopReason, "a string"},
-		{fields, "systemMessage", &a.systemMessage, "a string"},
-		{fields, "additionalContext", &stray, "a string"},
-		{specific, "hookEventName", &event, "a string"},
-		{specific, "permissionDecision", &a.permission, "a string"},
-		{specific, "permissionDecisionReason", &a.permissionReason, "a string"},
-		{specific, "additionalContext", &a.context, "a string"},
+		{fields, "ok", &a.ok, "true or false", true},
+		{fields, "decision", &a.decision, "allow, block, deny or ask", true},
+		{fields, "reason", &a.reason, "a string", false},
+		{fields, "continue", &goOn, "true or false", false},
+		{fields, "stopReason", &a.stopReason, "a string", false},
+		{fields, "systemMessage", &a.systemMessage, "a string", false},
+		{fields, "additionalContext", &stray, "a string", false},
+		{specific, "hookEventName", &event, "a string", false},
+		{specific, "permissionDecision", &a.permission, "allow, deny or ask", true},
+		{specific, "permissionDecisionReason", &a.permissionReason, "a string", false},
+		{specific, "additionalContext", &a.context, "a string", false},
 	} {
 		raw, ok := f.from[f.key]
 		if !ok {
 			continue
 		}
-		if f.key == "ok" && string(raw) == "null" {
-			return errors.New(`"ok" is null, want true or false`)
-		}
-		if err := json.Unmarshal(raw, f.into); err != nil {
+		// What decides must be there when its key is: an unset variable of a
+		// script must not open the gate.
+		empty := f.decides && (string(raw) == "null" || string(raw) == `""`)
+		if err := json.Unmarshal(raw, f.into); err != nil || empty {
 			return fmt.Errorf("%q is %s, want %s", f.key, cutAtRune(string(raw), 40), f.want)
 		}
 	}
@@ -191,8 +192,8 @@ func readObject(b []byte) (map[string]json.RawMessage, error) {
 	if _, err := dec.Token(); err != nil {
 		return nil, errors.New("not valid JSON")
 	}
-	if dec.More() {
-		return nil, errors.New("more than one JSON value")
+	if rest := bytes.TrimSpace(b[dec.InputOffset():]); len(rest) > 0 {
+		return nil, errors.New("something follows the JSON object")
 	}
 	return fields, nil
 }

@@ -29,7 +29,7 @@ func settle(ev *Event, v Verdict) Verdict {
 			v.note(FailedOpen)
 		}
 	case Block:
-		if strings.TrimSpace(v.Reason) != "" {
+		if v.Reason != "" {
 			break
 		}
 		if name == Stop {
@@ -62,9 +62,9 @@ func combine(ev *Event, verdicts []Verdict) Decision {
 		v.Injected = false
 		switch {
 		case v.objects() && name != Start:
-			blocks = append(blocks, strings.TrimSpace(v.Reason))
+			blocks = append(blocks, v.Reason)
 		case v.Outcome == Ask:
-			asks = append(asks, strings.TrimSpace(v.Reason))
+			asks = append(asks, v.Reason)
 		}
 		if strings.TrimSpace(v.AdditionalContext) != "" {
 			last = i
@@ -117,8 +117,9 @@ func joinTexts(texts []string) string {
 const MaxReasonBytes = 9000
 
 func cutReason(v *Verdict) {
+	v.Reason = strings.TrimSpace(v.Reason)
 	if len(v.Reason) > MaxReasonBytes {
-		v.Reason = strings.TrimSpace(cutAtRune(v.Reason, MaxReasonBytes-3)) + "…"
+		v.Reason = strings.TrimSpace(cutAtRune(v.Reason, MaxReasonBytes-len("…"))) + "…"
 		v.note(ReasonCut)
 	}
 }

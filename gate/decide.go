@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,7 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	if err != nil {
 		return Decision{}, err
 	}
+	e.concerned = len(candidates) > 0
 	e.hooks = e.activated(ctx, candidates)
 
 	transcript, err := e.attach(ctx)
@@ -90,6 +92,11 @@ func policiesOf(specs []*Spec) *Policies {
 // spec is not gated (spec/claude-code.md 12).
 func (p *Policies) match(ev *Event) ([]*Hook, error) {
 	set := p.current()
+	if ev.Name == SubagentStop {
+		// Without an id of its own a sub-agent would share the main agent's
+		// counts, and its end would reset them.
+		ev.SubAgent = cmp.Or(ev.SubAgent, ev.AgentType, "sub-agent")
+	}
 	if ev.Name == SubagentStop && (ev.AgentType != "" || ev.Protocol != Native) {
 		if set.agents[ev.AgentType] == nil {
 			return nil, nil
@@ -134,6 +141,7 @@ type evaluation struct {
 	id          string
 	began       time.Time
 	idempotency IdempotencyKey
+	concerned   bool // hooks are about the event, whether or not they are active
 	hooks       []*Hook
 	lost        bool     // the transcript could not be read
 	seen        Counts   // as the ledger holds them
@@ -189,6 +197,9 @@ func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
 		return nil, bad
 	}
 	e.lost = true
+	if failure, ok := errors.AsType[*Failure](err); ok && e.ev.TranscriptPath == "" && e.gateError == nil {
+		e.gateError = failure // what was ours to keep, not a file that somebody names
+	}
 	return nil, nil
 }
 
@@ -206,12 +217,10 @@ func (e *evaluation) readCounts(ctx context.Context) {
 	if len(e.hooks) == 0 {
 		return
 	}
-	counts, err := e.gate.Store.Counts(ctx, e.ev.ledgerKey())
-	if err != nil {
+	var err error
+	if e.seen, err = e.gate.Store.Counts(ctx, e.ev.ledgerKey()); err != nil {
 		e.storeFailed(err)
-		counts = claimed
 	}
-	e.seen = counts
 }
 
 // loop is what the next Stop of the session sees. Without a ledger the caller's
@@ -352,15 +361,18 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 			}
 		}
 	}
+	if e.gateError != nil {
+		d.Degraded, d.GateError = true, e.gateError
+		if d.Outcome == Allow && e.concerned && e.gate.OnGateError == FailBlock {
+			refuse(e.ev, &d)
+		}
+	}
 	next := now.after(e.ev, &d)
 	after := e.loop(next)
 	if e.ev.Name.hookEvent() == Stop {
 		after.StopHookActive = next.StopHookActive()
 	}
 	d.StopHookActive, d.StopRejectionCount = after.StopHookActive, after.StopRejectionCount
-	if e.gateError != nil {
-		d.Degraded, d.GateError = true, e.gateError
-	}
 	return d, next
 }
 
@@ -394,9 +406,6 @@ func (e *evaluation) commit(ctx context.Context) Decision {
 	if err := e.gate.Store.Commit(ctx, c); err != nil {
 		e.storeFailed(err)
 		d, _ := e.resolve(e.seen)
-		if d.Outcome == Allow && len(e.hooks) > 0 && e.gate.OnGateError == FailBlock {
-			refuse(e.ev, &d)
-		}
 		rec = e.record(d, took)
 	}
 	if e.gate.Observe != nil {
@@ -406,10 +415,13 @@ func (e *evaluation) commit(ctx context.Context) Decision {
 }
 
 // refuse makes an allow a block because the gate itself failed and was told to
-// block then.
+// block then. A Start cannot be blocked, and the last turn must end.
 func refuse(ev *Event, d *Decision) {
+	if ev.Name == Start || lastTurn(ev) {
+		return
+	}
 	d.Outcome, d.Forced = Block, false
-	d.Reason = fmt.Sprintf("The gate could not record its decision (%s), and it is set to block then.", d.GateError.Code)
+	d.Reason = fmt.Sprintf("The gate itself failed (%s), and it is set to block then.", d.GateError.Code)
 	if ev.Name.hookEvent() == Stop {
 		d.Messages = append([]Message{{Role: "user", Content: d.Reason}}, d.Messages...)
 	}

@@ -15,7 +15,8 @@ type Counts struct {
 	Started          bool   // a Start was answered; its context is given once
 	LastPromptID     string // of the last Stop
 	LastReason       string // of the last rejection, to know our own words again
-	LastAnswer       string // mark of what the last rejected Stop held, where a host joins its answers
+	LastContext      string // mark of the context that went with it
+	LastAnswer       string // mark of the rejected answer, where a host joins them
 }
 
 // StopHookActive reports whether the agent is on its way back from a
@@ -33,8 +34,30 @@ func (c Counts) opened(ev *Event) Counts {
 
 // reset begins a new loop: a Stop was allowed, or the user spoke.
 func (c Counts) reset() Counts {
-	c.StopRejections, c.PromptRejections, c.LastReason, c.LastAnswer = 0, 0, "", ""
+	c.StopRejections, c.PromptRejections, c.LastReason, c.LastContext, c.LastAnswer = 0, 0, "", "", ""
 	return c
+}
+
+// ownWords reports whether a prompt is what the last rejection said: hosts
+// submit its messages as prompts, one by one or joined (DESIGN §9).
+func (c Counts) ownWords(prompt string) bool {
+	if c.LastReason == "" {
+		return false
+	}
+	prompt = strings.TrimSpace(prompt)
+	context, ours := strings.CutPrefix(prompt, c.LastReason)
+	return ours && context == "" || c.LastContext != "" && (mark(prompt) == c.LastContext || ours && mark(context) == c.LastContext)
+}
+
+// mark knows a text again by its sum, white space round it left out; the empty
+// text has none.
+func mark(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // userSpoke reports whether the event shows that a person has said something
@@ -45,7 +68,7 @@ func (c Counts) userSpoke(ev *Event) bool {
 	}
 	switch ev.Name {
 	case UserPromptSubmit:
-		return ev.ByPerson && (c.LastReason == "" || strings.TrimSpace(ev.Prompt) != c.LastReason)
+		return ev.ByPerson && !c.ownWords(ev.Prompt)
 	case Stop:
 		return c.LastPromptID != "" && ev.PromptID != "" && ev.PromptID != c.LastPromptID
 	}
@@ -68,7 +91,7 @@ func (c Counts) after(ev *Event, d *Decision) Counts {
 		if promptRejected(d.Hooks) {
 			c.PromptRejections++
 		}
-		c.LastReason = strings.TrimSpace(d.Reason)
+		c.LastReason, c.LastContext = strings.TrimSpace(d.Reason), mark(d.AdditionalContext)
 		if ev.AnswersJoined {
 			c.LastAnswer = markAnswer(ev.FinalOutput)
 		}

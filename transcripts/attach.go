@@ -28,7 +28,7 @@ func (s *Store) Attach(ctx context.Context, ev *gate.Event) (gate.Transcript, er
 	case len(inline) > 0 && string(inline) != "null":
 		v, err = s.attachInline(ctx, ev, inline)
 	case ev.TranscriptPath != "":
-		v, err = s.attachNamed(ctx, ev.TranscriptPath, ev.TranscriptFormat)
+		v, err = s.attachNamed(ctx, ev)
 	case ev.Session != "":
 		v, err = s.attachSession(ctx, keyOf(ev.Session))
 	}
@@ -143,8 +143,8 @@ const (
 	formatNDJSON = "ndjson" // {role, content} lines
 )
 
-func (s *Store) attachNamed(ctx context.Context, path, format string) (*view, error) {
-	f, err := s.openNamed(path)
+func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) {
+	f, path, head, err := s.openConversation(ev)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
@@ -153,25 +153,65 @@ func (s *Store) attachNamed(ctx context.Context, path, format string) (*view, er
 		f.Close()
 		return nil, unreadable(path, err)
 	}
+	format := ev.TranscriptFormat
 	if format == formatSniff {
 		format = s.sniff(io.NewSectionReader(f, 0, st.Size()))
 	}
-	switch format {
-	case formatText:
+	if format == formatText {
 		path = filepath.Clean(path) // as it was opened; the kernel takes a/.. otherwise
 		return s.newView(&view{path: path, raw: path, file: f, size: st.Size()}), nil
-	case formatNDJSON:
-		defer f.Close()
-		sp, err := s.spoolView(false, func(out *bufio.Writer) error {
-			return s.renderHostFile(ctx, io.NewSectionReader(f, 0, st.Size()), out)
-		})
-		if err != nil {
-			return nil, unreadable(path, err)
-		}
-		return s.temporary(sp, path), nil
 	}
-	f.Close()
-	return nil, &gate.Failure{Code: gate.TranscriptUnreadable, Message: fmt.Sprintf("there is no reader for transcripts of the format %q", short(format))}
+	defer f.Close()
+	render := func(out *bufio.Writer) error { return s.renderHostFile(ctx, io.NewSectionReader(f, 0, st.Size()), out) }
+	if format != formatNDJSON {
+		h, err := s.hostFile(f, format)
+		if err != nil {
+			return nil, err
+		}
+		render = func(out *bufio.Writer) error {
+			if _, err := out.WriteString(head); err != nil {
+				return err
+			}
+			return h.render(ctx, out, ev.FinalOutput)
+		}
+	}
+	sp, err := s.spoolView(false, render)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return s.temporary(sp, path), nil
+}
+
+// openConversation opens the file of an event's conversation, and gives its path
+// and what its view begins with. Inside a sub-agent of Claude Code the event may
+// name the parent's file: then the sub-agent's own is read, and until that is
+// written the parent's, which the view says.
+func (s *Store) openConversation(ev *gate.Event) (f *os.File, path, head string, err error) {
+	path = ev.TranscriptPath
+	if ev.TranscriptFormat == formatClaudeCode && !ev.MainAgent() && !ofSubAgent(path) {
+		if own, ok := subAgentFile(path, ev.SubAgent); ok {
+			f, err := s.openNamed(own)
+			if err == nil || !errors.Is(err, fs.ErrNotExist) {
+				return f, own, "", err
+			}
+		}
+		head = parentsFileLine
+	}
+	f, err = s.openNamed(path)
+	return f, path, head, err
+}
+
+// hostFile is an open session file, as long as it is now.
+func (s *Store) hostFile(f *os.File, format string) (*hostFile, error) {
+	read, ok := newHostFormat(format)
+	if !ok {
+		return nil, &gate.Failure{Code: gate.TranscriptUnreadable, Message: fmt.Sprintf("there is no reader for transcripts of the format %q", short(format))}
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return &hostFile{format: read, file: f, size: st.Size(), most: maxHostLine}, nil
 }
 
 func unreadable(path string, err error) error {

@@ -26,6 +26,18 @@
 // conversations are better sent as messages.
 // Control characters become visible signs (␛, ␍), so that a line stays a line.
 //
+// # Session files of agent hosts
+//
+// A file that Claude Code, Codex, Copilot CLI, Gemini CLI or Qwen Code writes is
+// rendered the same way, read leniently, by the event's TranscriptFormat; host.go
+// says how, and each format has a file of its own (hostclaudecode.go, …). System
+// prompts, attachments, snapshots, notices of hooks and thinking are left out.
+// Results over 32 KiB are cut in the middle, with a note; a call that failed has
+// "failed" in its result's marker. Lines that are no JSON object, are cut off or
+// are longer than 64 MiB are left out and counted in the view's last line. The
+// answer under judgement is the payload's own and stands in the view once: it is
+// added if the file does not end with it (spec/claude-code.md 10).
+//
 // # On disk
 //
 //	sessions/<sha256 of the session id>/meta.json      the commit record: which view, how much of it counts

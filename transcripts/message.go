@@ -93,6 +93,9 @@ func (p *part) UnmarshalJSON(b []byte) error {
 // parseMessage reads one message. An error is a *[gate.Error] with
 // CodeInvalidJSON, or CodeValidation where the JSON is no message.
 func parseMessage(b []byte) (message, error) {
+	if crowded(b) {
+		return message{}, gate.Errorf(gate.CodeValidation, "the message holds too many values: a hundred thousand in one message is no conversation")
+	}
 	var m message
 	err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\ufeff")), &m)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {

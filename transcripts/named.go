@@ -60,7 +60,7 @@ func (s *Store) openNamed(path string) (*os.File, error) {
 			continue
 		}
 		var f *os.File
-		if f, err = r.open(rel); err == nil {
+		if f, err = r.open(rel, s.maxBytes); err == nil {
 			return f, nil
 		}
 		if escapes(err) {
@@ -82,7 +82,8 @@ func escapes(err error) bool {
 
 // open opens a regular file. os.Root keeps symlinks inside the root, whatever
 // is renamed meanwhile; O_NONBLOCK keeps a FIFO from holding us up.
-func (r root) open(rel string) (*os.File, error) {
+// A sparse file costs its owner nothing, so its size is bounded in bytes.
+func (r root) open(rel string, most int64) (*os.File, error) {
 	dir, err := os.OpenRoot(string(r))
 	if err != nil {
 		return nil, err
@@ -95,6 +96,9 @@ func (r root) open(rel string) (*os.File, error) {
 	}
 	if err := regular(st); err != nil {
 		return nil, err
+	}
+	if st.Size() > most {
+		return nil, fmt.Errorf("the transcript %q has %d bytes, more than transcripts.max_size", st.Name(), st.Size())
 	}
 	f, err := dir.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -155,12 +155,25 @@ func appendText(b []byte, text, indent string) []byte {
 // looksLikeMark reports whether a reader could take the line for a marker:
 // white space, invisible characters and earlier escapes do not count.
 func looksLikeMark(line []byte) bool {
-	line = bytes.TrimLeft(trimInvisible(line), `\`)
+	if bytes.Count(line, []byte("=")) < 6 { // nearly every line
+		return false
+	}
+	line = bytes.TrimLeft(visibly(line), `\`)
 	return bytes.HasPrefix(line, []byte(markBegin)) && bytes.HasSuffix(line, []byte(markEnd))
 }
 
-func trimInvisible(line []byte) []byte {
-	return bytes.TrimFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+// visibly is what a person or a model sees of a line: one kind of space, and
+// nothing of what takes no room.
+func visibly(line []byte) []byte {
+	return bytes.TrimSpace(bytes.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.In(r, unicode.Cf, unicode.Mn, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point), r == '\u2800':
+			return -1
+		}
+		return r
+	}, line))
 }
 
 // appendArguments appends a call's arguments: on one line where they are short,

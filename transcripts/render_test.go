@@ -173,7 +173,7 @@ func FuzzRenderNDJSON(f *testing.F) {
 			if !bytes.Equal(appendVisible(nil, text), text) {
 				t.Fatalf("the line %q holds what is not visible", text)
 			}
-			if bytes.HasPrefix(trimInvisible(text), []byte(markBegin)) && looksLikeMark(text) {
+			if bytes.HasPrefix(visibly(text), []byte(markBegin)) && looksLikeMark(text) {
 				marks++
 			}
 		}

@@ -270,6 +270,7 @@ type lineReader struct {
 	r      *bufio.Reader
 	most   int
 	number int64 // of the line that next gave last
+	read   int64 // bytes of all lines so far
 	buf    []byte
 }
 
@@ -284,6 +285,7 @@ func (l *lineReader) next() ([]byte, error) {
 	long := false
 	for {
 		part, err := l.r.ReadSlice('\n')
+		l.read += int64(len(part))
 		if long = long || len(l.buf)+len(part) > l.most+1; !long {
 			l.buf = append(l.buf, part...)
 		}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"regexp"
 	"strings"
 
 	"stopgate/gate"
@@ -38,11 +37,6 @@ func decodeClaudeCode(m members, ev *gate.Event) {
 	if strings.HasPrefix(ev.Prompt, "<task-notification>") { // EFFECTS §3.16
 		ev.ByPerson = false
 	}
-	if ev.Name.ForTool() {
-		if own, ok := claudeSubAgentFile(ev.TranscriptPath, ev.SubAgent); ok {
-			ev.TranscriptPath = own
-		}
-	}
 }
 
 // decodeLifecycle reads the members that Claude Code, Codex, Gemini CLI and Qwen
@@ -72,19 +66,6 @@ func decodeLifecycle(m members, ev *gate.Event) {
 		ev.TranscriptFormat = ev.Protocol
 	}
 }
-
-// claudeSubAgentFile is where Claude Code keeps a sub-agent's conversation: the
-// transcript_path of a tool event inside one is the parent's (fault
-// transcript-10).
-func claudeSubAgentFile(parent, id string) (string, bool) {
-	session, ok := strings.CutSuffix(parent, ".jsonl")
-	if !ok || !plainID.MatchString(id) {
-		return "", false
-	}
-	return session + "/subagents/agent-" + id + ".jsonl", true
-}
-
-var plainID = regexp.MustCompile(`\A[A-Za-z0-9_-]{1,128}\z`)
 
 func encodeClaudeCode(ev *gate.Event, w wish) answer {
 	host := lifecycleName(ev.Name)

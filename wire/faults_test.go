@@ -28,21 +28,6 @@ func TestReportedFaultsOfPayloads(t *testing.T) {
 			}
 		}
 	})
-	t.Run("fault transcript-10: a tool call inside a sub-agent belongs to the sub-agent's file", func(t *testing.T) {
-		ev := decode(t, "claude-code", `{"hook_event_name":"PreToolUse","agent_id":"abc","transcript_path":"/p/s1.jsonl"}`, Options{})
-		if ev.TranscriptPath != "/p/s1/subagents/agent-abc.jsonl" {
-			t.Error(ev.TranscriptPath)
-		}
-		for _, id := range []string{"../../../etc/passwd", "a/b", "a\x00", ".", ""} {
-			payload, err := json.Marshal(map[string]string{"hook_event_name": "PreToolUse", "agent_id": id, "transcript_path": "/p/s1.jsonl"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if ev := decode(t, "claude-code", string(payload), Options{}); ev.TranscriptPath != "/p/s1.jsonl" {
-				t.Errorf("%q leads to %s", id, ev.TranscriptPath)
-			}
-		}
-	})
 	t.Run("fault loop-05: running background tasks can be seen", func(t *testing.T) {
 		ev := decode(t, "claude-code", `{"hook_event_name":"Stop","background_tasks":[{"type":"subagent","status":"running"}]}`, Options{})
 		if len(Background(ev)) != 1 {
@@ -119,7 +104,7 @@ func TestReportedFaultsOfAnswers(t *testing.T) {
 		{"fault gx-030: qwen-code hears of a tool's result by context", "qwen-code", gate.PostToolUse, block, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"why"}}`},
 		{"fault gx-034: antigravity is told allow in so many words", "antigravity", gate.PreToolUse, gate.Decision{Outcome: gate.Allow}, `{"decision":"allow"}`},
 		{"fault gx-059: an allow of a Codex Stop is nothing, never approve", "codex", gate.Stop, gate.Decision{Outcome: gate.Allow}, ``},
-		{"fault gx-082: feedback after a Codex tool is JSON", "codex", gate.PostToolUse, block, `{"decision":"block","reason":"why"}`},
+		{"fault gx-082: feedback after a Codex tool is JSON", "codex", gate.PostToolUse, block, `{"decision":"block","reason":"why\n\n` + gate.Withheld + `"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := encode(t, c.host, c.event, c.decision); got != c.want {

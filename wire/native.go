@@ -7,9 +7,9 @@ import (
 	"stopgate/gate"
 )
 
-// maxSession is how long a session's name may be, in bytes: it must fit into a
-// path of the API.
-const maxSession = 512
+// maxName is how long a name may be, in bytes: a session's must fit into a path
+// of the API, and lists of evaluations repeat them all.
+const maxName = 512
 
 // DecodeNative reads the body of POST /v1/evaluate: the azure context of
 // spec/azure.md 25, `session_id`, `transcript` (a string or an array of
@@ -69,8 +69,13 @@ func decodeNative(body []byte, opt Options) (gate.Event, error) {
 	if ev.Name.ForTool() && ev.ToolName == "" && !f.found("tool_name") {
 		f.wrong("tool_name", "the name of the tool, since "+name+" is about one tool call")
 	}
-	if len(ev.Session) > maxSession || strings.ContainsRune(ev.Session, 0) {
-		f.wrong("session_id", fmt.Sprintf("at most %d bytes without NUL", maxSession))
+	for _, n := range []struct{ key, name string }{
+		{"session_id", ev.Session}, {"agent_name", ev.Agent}, {"tool_name", ev.ToolName},
+		{"prompt_id", ev.PromptID}, {"agent_id", ev.SubAgent}, {"agent_type", ev.AgentType},
+	} {
+		if len(n.name) > maxName || strings.ContainsRune(n.name, 0) {
+			f.wrong(n.key, fmt.Sprintf("at most %d bytes without NUL", maxName))
+		}
 	}
 	return ev, f.err()
 }

@@ -69,6 +69,7 @@ func TestNativeErrors(t *testing.T) {
 		{"negative count", `{"hook_event_name":"Stop","agent_name":"a","stop_rejection_count":-1}`, gate.CodeValidation, "not negative"},
 		{"half a turn", `{"hook_event_name":"Stop","agent_name":"a","current_turn":1.5}`, gate.CodeValidation, "whole number"},
 		{"long session", `{"hook_event_name":"Stop","agent_name":"a","session_id":"` + strings.Repeat("s", 513) + `"}`, gate.CodeValidation, "512 bytes"},
+		{"long tool name", `{"hook_event_name":"PreToolUse","agent_name":"a","tool_name":"` + strings.Repeat("t", 513) + `"}`, gate.CodeValidation, "512 bytes"},
 		{"session with NUL", `{"hook_event_name":"Stop","agent_name":"a","session_id":"a\u0000b"}`, gate.CodeValidation, "without NUL"},
 		{"huge turn", `{"hook_event_name":"Stop","agent_name":"a","current_turn":1e300}`, gate.CodeValidation, "whole number"},
 	} {

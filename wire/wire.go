@@ -108,11 +108,6 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 	}
 	ev.Name = p.event(host)
 	p.decode(m, &ev)
-	if ev.Name == gate.SubagentStop {
-		// Without an id of its own a sub-agent would share the main agent's count,
-		// and its end would reset it.
-		ev.SubAgent = cmp.Or(ev.SubAgent, ev.AgentType, "sub-agent")
-	}
 	if ev.Name.ForTool() {
 		ev.ToolAliases = Aliases(p.Name, ev.ToolName)
 	}

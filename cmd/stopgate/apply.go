@@ -24,7 +24,7 @@ type applyCommand struct {
 // Help is the detail of `stopgate apply --help`.
 func (applyCommand) Help() string {
 	return "Every file is checked before the first resource is sent. The key, if the server wants one, is taken from STOPGATE_API_KEY.\n\n" +
-		"Example: stopgate apply -f examples --server http://127.0.0.1:8790"
+		"Agent-level hooks (GlobalHook) apply to every agent.\n\nExample: stopgate apply -f examples/marker.yaml --server http://127.0.0.1:8790"
 }
 
 // applied is one resource that the server stored.
@@ -45,6 +45,7 @@ func (c applyCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
+	printFindings(p.stderr, files)
 	client := apiClient{base: strings.TrimRight(c.Server, "/"), key: p.getenv("STOPGATE_API_KEY")}
 	all := []applied{}
 	for _, s := range specs {
@@ -53,12 +54,8 @@ func (c applyCommand) Run(p process) error {
 			return err
 		}
 		all = append(all, stored)
-		if c.JSON {
-			continue
-		}
-		fmt.Fprintf(p.stdout, "%s %s stored\n", s.Kind, s.Name)
-		for _, w := range stored.Warnings {
-			fmt.Fprintf(p.stdout, "  %s\n", w)
+		if !c.JSON {
+			fmt.Fprintf(p.stdout, "%s %s stored\n", s.Kind, s.Name)
 		}
 	}
 	if c.JSON {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"stopgate/gate"
@@ -48,7 +49,8 @@ func (c evalCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox})
+	// Nothing is kept: the data directory is not used.
+	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox, data: os.TempDir()})
 	if err != nil {
 		return err
 	}
@@ -59,9 +61,9 @@ func (c evalCommand) Run(p process) error {
 		return err
 	}
 	defer app.close()
-	d, err := app.gate.Decide(p.ctx, ev, gate.Options{Specs: specs})
+	d, err := app.gate.Decide(p.ctx, ev, gate.Options{Specs: allActive(specs)})
 	if err != nil {
-		return err
+		return exit{exitInput, err}
 	}
 	if c.JSON {
 		err = printJSON(p.stdout, d.WithoutEvidence())
@@ -103,9 +105,27 @@ func (c evalCommand) event(p process, specs []*gate.Spec) (gate.Event, error) {
 	}
 	ev.Dry, ev.Payload = true, body
 	if c.Transcript != "" {
+		if _, err := os.Stat(c.Transcript); err != nil {
+			return gate.Event{}, exit{exitInput, fmt.Errorf("transcript: %w", err)}
+		}
 		ev.TranscriptPath, ev.InlineTranscript = absolute(c.Transcript), nil
 	}
 	return ev, nil
+}
+
+// allActive has every agent-level hook active, as a dry run does: what is tried
+// here is meant to be tried.
+func allActive(specs []*gate.Spec) []*gate.Spec {
+	active := make([]*gate.Spec, len(specs))
+	for i, s := range specs {
+		copied := *s
+		copied.Hooks = slices.Clone(s.Hooks)
+		for k := range copied.Hooks {
+			copied.Hooks[k].Activation = gate.Always
+		}
+		active[i] = &copied
+	}
+	return active
 }
 
 // withAgent names the only agent of the files, or "default" when they hold
@@ -148,6 +168,9 @@ func printDecision(w io.Writer, d gate.Decision) error {
 		if f.text != "" {
 			fmt.Fprintf(&b, "%s: %s\n", f.name, strings.ReplaceAll(f.text, "\n", "\n  "))
 		}
+	}
+	if len(d.Hooks) == 0 {
+		b.WriteString("  no hook is about this event: check event, matcher and agent_name\n")
 	}
 	for _, v := range d.Hooks {
 		fmt.Fprintf(&b, "  %s (%s): %s, %d ms", v.Name, v.Type, v.Outcome, v.DurationMS)

@@ -28,7 +28,7 @@ type serveCommand struct {
 // Help is the detail of `stopgate serve --help`.
 func (serveCommand) Help() string {
 	return "Models come from the server file or from GEMINI_API_KEY. Ctrl-C finishes running evaluations; a second one does not wait.\n\n" +
-		"Example: stopgate serve --agents examples"
+		"Example: stopgate serve --data ./data"
 }
 
 // Run serves until the process is told to stop.
@@ -57,8 +57,10 @@ func (c serveCommand) Run(p process) error {
 		}
 	}
 	announce(log, app, cfg, listener.Addr().String())
-	err = s.Serve(p.ctx, listener)
-	return errors.Join(err, app.close())
+	context.AfterFunc(p.ctx, func() { log.Info("stopping: running evaluations are finished first; once more stops at once") })
+	err = errors.Join(s.Serve(p.ctx, listener), app.close())
+	log.Info("stopped")
+	return err
 }
 
 // newServer wires an app and the HTTP side of it.

@@ -24,10 +24,10 @@ func (c validateCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	bad, specs := false, 0
+	bad, total := false, tally{}
 	for _, f := range files {
 		bad = bad || gate.HasErrors(f.findings)
-		specs += len(f.specs)
+		total.add(f)
 	}
 	if c.JSON {
 		type finding struct {
@@ -43,14 +43,39 @@ func (c validateCommand) Run(p process) error {
 		err = printJSON(p.stdout, map[string]any{"valid": !bad, "findings": all})
 	} else {
 		printFindings(p.stdout, files)
-		if !bad {
-			fmt.Fprintf(p.stderr, "%d resources in %d files: no errors\n", specs, len(files))
-		}
+		fmt.Fprintln(p.stderr, total)
 	}
 	if err == nil && bad {
 		err = exit{code: exitFindings}
 	}
 	return err
+}
+
+// tally is what was read, in numbers: an agent without hooks, or a warning that
+// scrolled by, shows in it.
+type tally struct{ agents, globals, hooks, errors, warnings int }
+
+func (t *tally) add(f specFile) {
+	for _, s := range f.specs {
+		t.hooks += len(s.Hooks)
+		if s.Kind == gate.AgentSpec {
+			t.agents++
+		} else {
+			t.globals++
+		}
+	}
+	for _, x := range f.findings {
+		if x.Severity == gate.SeverityError {
+			t.errors++
+		} else {
+			t.warnings++
+		}
+	}
+}
+
+// String is one line for a person.
+func (t tally) String() string {
+	return fmt.Sprintf("agents: %d, agent-level hooks: %d, hooks in all: %d, errors: %d, warnings: %d", t.agents, t.globals, t.hooks, t.errors, t.warnings)
 }
 
 // printJSON writes one indented JSON value.

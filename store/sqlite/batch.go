@@ -172,6 +172,9 @@ func (w *writer) begin() bool {
 
 // tryBegin waits for SQLite's lock for a slice of time.
 func (w *writer) tryBegin() (err error) {
+	if err := w.present(); err != nil {
+		return err
+	}
 	if w.conn == nil {
 		if w.conn, err = w.open(); err != nil {
 			return err

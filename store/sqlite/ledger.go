@@ -10,7 +10,7 @@ import (
 	"stopgate/gate"
 )
 
-const selectCounts = `SELECT stops, prompts, started, prompt_id, reason, answer FROM counts
+const selectCounts = `SELECT stops, prompts, started, prompt_id, reason, context, answer FROM counts
 	WHERE session = ? AND agent = ? AND sub_agent = ?`
 
 // Counts reads what the key holds. Without a session there is no ledger.
@@ -20,7 +20,7 @@ func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, er
 		return c, nil
 	}
 	err := s.countsOf.QueryRowContext(ctx, key.Session, key.Agent, key.SubAgent).
-		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason, &c.LastAnswer)
+		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason, &c.LastContext, &c.LastAnswer)
 	if errors.Is(err, sql.ErrNoRows) {
 		return gate.Counts{}, nil
 	}
@@ -104,13 +104,13 @@ func (w *commit) apply(c *conn) error {
 }
 
 func readCounts(c *conn, key gate.LedgerKey) (gate.Counts, error) {
-	var v [6]driver.Value
+	var v [7]driver.Value
 	found, err := c.row(v[:], selectCounts, key.Session, key.Agent, key.SubAgent)
 	if !found {
 		return gate.Counts{}, err
 	}
 	return gate.Counts{StopRejections: int(v[0].(int64)), PromptRejections: int(v[1].(int64)), Started: v[2].(int64) != 0,
-		LastPromptID: v[3].(string), LastReason: v[4].(string), LastAnswer: v[5].(string)}, nil
+		LastPromptID: v[3].(string), LastReason: v[4].(string), LastContext: v[5].(string), LastAnswer: v[6].(string)}, nil
 }
 
 // writeCounts keeps no row for the zero value, which is what a key without a
@@ -119,9 +119,9 @@ func writeCounts(c *conn, key gate.LedgerKey, n gate.Counts) error {
 	if n == (gate.Counts{}) {
 		return c.exec(`DELETE FROM counts WHERE session = ? AND agent = ? AND sub_agent = ?`, key.Session, key.Agent, key.SubAgent)
 	}
-	return c.exec(`INSERT OR REPLACE INTO counts (session, agent, sub_agent, stops, prompts, started, prompt_id, reason, answer)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		key.Session, key.Agent, key.SubAgent, int64(n.StopRejections), int64(n.PromptRejections), asInt(n.Started), n.LastPromptID, n.LastReason, n.LastAnswer)
+	return c.exec(`INSERT OR REPLACE INTO counts (session, agent, sub_agent, stops, prompts, started, prompt_id, reason, context, answer)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		key.Session, key.Agent, key.SubAgent, int64(n.StopRejections), int64(n.PromptRejections), asInt(n.Started), n.LastPromptID, n.LastReason, n.LastContext, n.LastAnswer)
 }
 
 func asInt(b bool) int64 {

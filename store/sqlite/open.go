@@ -52,7 +52,8 @@ type Options struct {
 type Store struct {
 	opt      Options
 	file     string
-	claim    *claim // nil without Lock
+	identity os.FileInfo // of file, as it was opened
+	claim    *claim      // nil without Lock
 	reads    *sql.DB
 	countsOf *sql.Stmt
 	activeOf *sql.Stmt
@@ -107,6 +108,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := migrate(ctx, s.opt.Dir, s.file); err != nil {
 		return err
 	}
+	if s.identity, err = os.Stat(s.file); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
 	if s.reads, err = openReads(s.file); err != nil {
 		return explain(err)
 	}
@@ -116,7 +120,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.activeOf, err = s.reads.PrepareContext(ctx, selectActive); err != nil {
 		return explain(err)
 	}
-	s.writer = startWriter(func() (*conn, error) { return openConn(s.file, s.opt) })
+	s.writer = startWriter(func() (*conn, error) { return openConn(s.file, s.opt) }, s.present)
 	if s.opt.Lock {
 		if err := s.writer.do(ctx, freeReservations{}); err != nil {
 			return err
@@ -124,6 +128,17 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	s.upkeep = startUpkeep(s)
 	return nil
+}
+
+// present reports whether the database is still where it was opened: what is
+// written into a file that was removed or replaced is gone with the process,
+// and must not be acknowledged.
+func (s *Store) present() error {
+	now, err := os.Stat(s.file)
+	if err == nil && os.SameFile(now, s.identity) {
+		return nil
+	}
+	return fmt.Errorf("store %q was removed or replaced while it was in use: start the service again", s.file)
 }
 
 // Close writes what is queued and lets the directory go. Calls after it fail;

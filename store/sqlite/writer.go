@@ -36,9 +36,10 @@ type sized interface{ size() int }
 // writer is the one goroutine that writes. It takes all writes that wait into
 // one transaction; when that fails for one of them, each is tried alone.
 type writer struct {
-	open  func() (*conn, error)
-	queue chan *job
-	ended chan struct{}
+	open    func() (*conn, error)
+	present func() error // the database is still the one that was opened
+	queue   chan *job
+	ended   chan struct{}
 
 	mu     sync.RWMutex // held for reading while sending to queue
 	closed bool
@@ -73,8 +74,8 @@ const (
 	jobWithdrawn
 )
 
-func startWriter(open func() (*conn, error)) *writer {
-	w := &writer{open: open, queue: make(chan *job, 4*batchLimit), ended: make(chan struct{}), grown: make(chan struct{}, 1)}
+func startWriter(open func() (*conn, error), present func() error) *writer {
+	w := &writer{open: open, present: present, queue: make(chan *job, 4*batchLimit), ended: make(chan struct{}), grown: make(chan struct{}, 1)}
 	go w.run()
 	return w
 }

@@ -1,6 +1,7 @@
 package contracts
 
 import (
+	"strings"
 	"time"
 
 	"stopgate/gate"
@@ -29,6 +30,11 @@ func reasonAsContext(event string) (block, both string) {
 // blockAnd is a block with a context beside it.
 func blockAnd(event string) string {
 	return `{"decision":"block","reason":"REASON","hookSpecificOutput":{"hookEventName":"` + event + `","additionalContext":"CONTEXT"}}`
+}
+
+// withheld is a block of a tool's result: its reason says that the tool has run.
+func withheld(block string) string {
+	return strings.Replace(block, "REASON", `REASON\n\n`+gate.Withheld, 1)
 }
 
 // permission is a tool call's permissionDecision; reason may hold more fields.
@@ -75,7 +81,7 @@ func codex() Contract {
 				Answers: Answers{Context: context("PreToolUse"), Block: permission("deny", `REASON"`),
 					BlockWithContext: permission("deny", `REASON","additionalContext":"CONTEXT"`), Ask: permission("deny", unasked+`"`)}},
 			{Host: "PostToolUse", Name: gate.PostToolUse, Command: true,
-				Answers: Answers{Context: context("PostToolUse"), Block: block, BlockWithContext: blockAnd("PostToolUse"), Ask: block}},
+				Answers: Answers{Context: context("PostToolUse"), Block: withheld(block), BlockWithContext: withheld(blockAnd("PostToolUse")), Ask: withheld(block)}},
 			{Host: "Stop", Name: gate.Stop, Command: true,
 				Answers: Answers{Block: block, BlockWithContext: block, Ask: block}},
 			{Host: "SubagentStop", Name: gate.SubagentStop, Command: true,
@@ -96,7 +102,7 @@ func geminiCLI() Contract {
 			{Host: "BeforeTool", Name: gate.PreToolUse, Command: true,
 				Answers: Answers{NoObjection: `{}`, Context: `{}`, Block: deny, BlockWithContext: denyBoth, Ask: `{"decision":"deny","reason":"` + unasked + `"}`}},
 			{Host: "AfterTool", Name: gate.PostToolUse, Command: true,
-				Answers: Answers{NoObjection: `{}`, Context: context("AfterTool"), Block: deny, BlockWithContext: denyBoth, Ask: deny}},
+				Answers: Answers{NoObjection: `{}`, Context: context("AfterTool"), Block: withheld(deny), BlockWithContext: withheld(denyBoth), Ask: withheld(deny)}},
 			{Host: "AfterAgent", Name: gate.Stop, Command: true,
 				Answers: Answers{NoObjection: `{}`, Context: `{}`, Block: block, BlockWithContext: block, Ask: block}},
 		}}
@@ -136,7 +142,7 @@ func copilot() Contract {
 		Block:            `{"permissionDecision":"deny","permissionDecisionReason":"REASON"}`,
 		BlockWithContext: `{"permissionDecision":"deny","permissionDecisionReason":"REASON\n\nCONTEXT"}`,
 		Ask:              `{"permissionDecision":"ask","permissionDecisionReason":"REASON"}`}
-	post := Answers{NoObjection: `{}`, Context: flat, Block: block, BlockWithContext: noted, Ask: block}
+	post := Answers{NoObjection: `{}`, Context: flat, Block: withheld(block), BlockWithContext: withheld(noted), Ask: withheld(block)}
 	return Contract{Host: "copilot", Program: "GitHub Copilot CLI", From: "1.0.102", To: "1.0.102",
 		Run: "COPILOT_OFFLINE=true, -p --allow-all-tools; http with PascalCase keys and COPILOT_HOOK_ALLOW_LOCALHOST=1",
 		Cap: 8, TimeoutUnit: time.Second, // the key is timeoutSec

@@ -10,6 +10,7 @@ CREATE TABLE counts (
     started   INTEGER NOT NULL,
     prompt_id TEXT    NOT NULL,
     reason    TEXT    NOT NULL,
+    context   TEXT    NOT NULL,
     answer    TEXT    NOT NULL,
     PRIMARY KEY (session, agent, sub_agent)
 ) WITHOUT ROWID;
