@@ -142,6 +142,7 @@ type evaluation struct {
 	began       time.Time
 	idempotency IdempotencyKey
 	concerned   bool // hooks are about the event, whether or not they are active
+	uncounted   bool // nobody was asked, so the ledger stays as it is
 	hooks       []*Hook
 	lost        bool     // the transcript could not be read
 	seen        Counts   // as the ledger holds them
@@ -150,7 +151,7 @@ type evaluation struct {
 }
 
 // counted reports whether the event has a ledger.
-func (e *evaluation) counted() bool { return e.ev.Session != "" && !e.ev.Dry }
+func (e *evaluation) counted() bool { return e.ev.Session != "" && !e.ev.Dry && !e.uncounted }
 
 func (e *evaluation) storeFailed(err error) {
 	if e.gateError == nil {
@@ -412,6 +413,14 @@ func (e *evaluation) commit(ctx context.Context) Decision {
 		e.gate.Observe(rec)
 	}
 	return rec.Decision
+}
+
+// Fail answers an event that the gate could not take on: by OnGateError, with
+// the cause in the answer. It is recorded where that is possible, and counts
+// nothing.
+func (g *Gate) Fail(ctx context.Context, ev Event, cause *Failure) Decision {
+	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), concerned: true, uncounted: true, gateError: cause}
+	return e.commit(ctx)
 }
 
 // refuse makes an allow a block because the gate itself failed and was told to

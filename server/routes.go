@@ -62,6 +62,7 @@ func (s *Server) routes() []route {
 		{post, thread + "/:hook/deactivate", nil, s.switchHook(false)},
 
 		{post, "/v1/evaluate", nil, s.evaluate},
+		{post, "/v1/hooks/:protocol", nil, s.hook},
 		{post, "/v1/dry-run", nil, s.dryRun},
 		{post, "/v1/validate", spec, s.validate},
 

@@ -46,6 +46,14 @@ type Options struct {
 	ReadSpec func(kind gate.SpecKind, contentType string, body []byte) (*gate.Spec, []gate.Finding, error)
 	// ReadAny is ReadSpec for a document that says its kind itself.
 	ReadAny func(contentType string, body []byte) (*gate.Spec, []gate.Finding, error)
+	// Protocol finds a host's protocol by its name; ProtocolNames lists them.
+	// nil: /v1/hooks knows none.
+	Protocol      func(name string) (HostProtocol, bool)
+	ProtocolNames []string
+	// FindAnswer looks for the answer under judgement where a host's payload has
+	// none, and says in the event if it was not found; nil: nothing is looked
+	// for.
+	FindAnswer func(ctx context.Context, ev *gate.Event)
 	// Ready reports on what evaluations need beside the store: "sandbox",
 	// "models". It is shown by /readyz and decides nothing; nil: nothing to
 	// show.
@@ -136,6 +144,9 @@ func New(opt Options) (*Server, error) {
 		InFlight:        cmp.Or(opt.Limits.InFlight, 20_000),
 	}
 	opt.ShutdownGrace = cmp.Or(opt.ShutdownGrace, 30*time.Second)
+	if opt.Protocol == nil {
+		opt.Protocol = func(string) (HostProtocol, bool) { return nil, false }
+	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}

@@ -74,6 +74,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, Policies: app.policies, Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
+		Protocol: findProtocol, ProtocolNames: wire.Names(), FindAnswer: app.findAnswer,
 		Log: log, Version: version, Loopback: isLoopback(address),
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
 			TranscriptBytes: cfg.Transcripts.MaxSize, InFlight: int64(cfg.Limits.Evaluations)},

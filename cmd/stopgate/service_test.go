@@ -21,6 +21,8 @@ import (
 type service struct {
 	t   testing.TB
 	url string
+	// transcriptRoot is a directory in which named transcripts may lie.
+	transcriptRoot string
 
 	mu       sync.Mutex
 	requests []string // bodies that the model got
@@ -59,6 +61,8 @@ func newServiceOn(t testing.TB, data string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.transcriptRoot = t.TempDir()
+	cfg.Transcripts.Roots = []string{s.transcriptRoot}
 	web := httptest.NewUnstartedServer(nil)
 	srv, app, err := newServer(p, cfg, slog.New(slog.DiscardHandler), web.Listener.Addr().String())
 	if err != nil {
@@ -93,6 +97,17 @@ func (s *service) do(method, path, contentType string, body []byte) (int, []byte
 		s.t.Fatal(err)
 	}
 	return resp.StatusCode, answer
+}
+
+func (s *service) copyFile(from, to string) {
+	s.t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // upload PUTs a file of the documentation as it is.

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"stopgate/gate"
+)
+
+// HostProtocol is how one kind of agent host speaks.
+type HostProtocol interface {
+	// Decode reads a host's payload. An event without a Name is one that no
+	// hook is about. The event that comes with an error holds what could be
+	// read before the fault.
+	Decode(payload []byte, q HostQuery) (gate.Event, error)
+	// Encode is the body of a 200 in the host's own form. It never fails.
+	Encode(ev gate.Event, d gate.Decision) (body []byte, contentType string)
+}
+
+// HostQuery is what the URL of POST /v1/hooks/{protocol} says.
+type HostQuery struct {
+	Agent string // empty: "default"
+	Event string // the host's name of the event, where its payloads name none
+	// Session, Tool and Cwd, for hosts whose payload is a tool's arguments alone.
+	Session, Tool, Cwd string
+}
+
+// hostDeadline is shorter than what hosts give a hook (DESIGN §5).
+const hostDeadline = 25 * time.Second
+
+// hook is POST /v1/hooks/{protocol}: a host's own payload in, its own answer
+// out, by the same path as an evaluation. Most hosts take any status but 200 as
+// "allow", so whatever goes wrong with the gate is answered by on_gate_error in
+// the host's form; only a request that is wrong itself gets a 4xx.
+func (s *Server) hook(c echo.Context) error {
+	name, err := segment(c, "protocol")
+	if err != nil {
+		return err
+	}
+	protocol, known := s.opt.Protocol(name)
+	if !known {
+		return gate.Errorf(gate.CodeNotFound, "protocol %q is unknown: want one of %s", name, strings.Join(s.opt.ProtocolNames, ", "))
+	}
+	q, deadline, err := hostQuery(c.Request())
+	if err != nil {
+		return err
+	}
+	leave, err := s.enter()
+	if err != nil {
+		ev, _ := protocol.Decode([]byte("{}"), q) // to read the body is what there is no room for
+		return s.hostFailure(c, protocol, ev, &gate.Failure{Code: gate.Overloaded, Message: err.Error()})
+	}
+	defer leave()
+	err = s.withBody(c.Request(), s.opt.Limits.BodyBytes, func(body []byte) error {
+		ev, err := protocol.Decode(body, q)
+		if err != nil {
+			return err
+		}
+		return s.decideForHost(c, protocol, ev, deadline)
+	})
+	if failure := bodyFailure(err); failure != nil {
+		ev, _ := protocol.Decode([]byte("{}"), q)
+		return s.hostFailure(c, protocol, ev, failure)
+	}
+	return err
+}
+
+func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Event, deadline time.Duration) error {
+	if ev.Name == "" {
+		return s.answerHost(c, protocol, ev, gate.Decision{Outcome: gate.Allow})
+	}
+	ctx, cancel := context.WithTimeout(s.running, deadline)
+	defer cancel()
+	if s.opt.FindAnswer != nil {
+		s.opt.FindAnswer(ctx, &ev)
+	}
+	d, err := s.opt.Gate.Decide(ctx, ev, gate.Options{})
+	if err != nil {
+		code := gate.Internal
+		if gate.CodeOf(err) == gate.CodeNotFound {
+			code = gate.UnknownAgent
+		}
+		return s.hostFailure(c, protocol, ev, &gate.Failure{Code: code, Message: err.Error()})
+	}
+	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
+	return s.answerHost(c, protocol, ev, d)
+}
+
+// hostFailure answers by on_gate_error, recorded where that is possible.
+func (s *Server) hostFailure(c echo.Context, protocol HostProtocol, ev gate.Event, failure *gate.Failure) error {
+	d := s.opt.Gate.Fail(s.running, ev, failure)
+	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
+	return s.answerHost(c, protocol, ev, d)
+}
+
+func (s *Server) answerHost(c echo.Context, protocol HostProtocol, ev gate.Event, d gate.Decision) error {
+	body, contentType := protocol.Encode(ev, d)
+	return s.send(c, http.StatusOK, contentType, body)
+}
+
+// bodyFailure is what of a body's error is the gate's to answer: a size or a
+// load that it does not take.
+func bodyFailure(err error) *gate.Failure {
+	e, ok := errors.AsType[*gate.Error](err)
+	if !ok {
+		return nil
+	}
+	switch e.Code {
+	case gate.CodeBodyTooLarge:
+		return &gate.Failure{Code: gate.BodyTooLarge, Message: e.Message}
+	case gate.CodeOverloaded:
+		return &gate.Failure{Code: gate.Overloaded, Message: e.Message}
+	}
+	return nil
+}
+
+func hostQuery(r *http.Request) (HostQuery, time.Duration, error) {
+	v := r.URL.Query()
+	q := HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd")}
+	deadline := hostDeadline
+	if text := v.Get("deadline"); text != "" {
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(seconds > 0 && seconds <= 3600) {
+			return q, 0, gate.Errorf(gate.CodeValidation, "deadline is %q, want seconds, more than 0 and at most 3600", text)
+		}
+		deadline = time.Duration(seconds * float64(time.Second))
+	}
+	return q, deadline, nil
+}
