@@ -45,7 +45,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText keeps encoders from showing the text.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Tiers are the names that a spec may give in place of a model (spec/azure.md
+// tierNames are what a spec may give in place of a model (spec/azure.md
 // 50).
 var tierNames = []string{"Reasoning", "ReasoningFast", "GeneralPurpose", "Fast", "LongContext"}
 

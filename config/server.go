@@ -78,7 +78,7 @@ type Limits struct {
 	ParallelHooks    int   // hooks of one event at once
 	Evaluations      int   // events being decided at once; more are refused
 	CommandHooks     int   // scripts at once, over all events; more wait
-	JudgeRounds      int   // model calls for one verdict
+	JudgeRounds      int   // answers with tool calls before the verdict is asked for
 	JudgeTokens      int   // tokens for one verdict
 	AgentDailyTokens int   // tokens per agent and day; 0: no limit
 }

@@ -337,8 +337,8 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 		v = settle(e.ev, v)
 		if v.hook.countsRejections() && v.objects() && now.PromptRejections >= limit {
 			// Another Stop of this session took the last rejection meanwhile.
-			v.Outcome, v.Failure = Skipped, nil
-			v.note(Capped)
+			v = Verdict{Name: v.Name, Level: v.Level, Type: v.Type, Outcome: Skipped, Notes: []Note{Capped}, FailMode: v.FailMode,
+				Duration: v.Duration, DurationMS: v.DurationMS, Model: v.Model, Usage: v.Usage, Evidence: v.Evidence, hook: v.hook}
 		}
 		verdicts[i] = v
 	}

@@ -330,6 +330,26 @@ func TestAzure38Counts(t *testing.T) {
 			}
 		})
 	}
+	t.Run("what is said inside a sub-agent leaves its own count too", func(t *testing.T) {
+		m := newMemory()
+		g := newGate(m, a, agent(Hook{Name: "c"}))
+		own := stop("s")
+		own.SubAgent = "sub"
+		decide(t, g, own)
+		decide(t, g, inside)
+		if c := m.counts[LedgerKey{Agent: "a", Session: "s", SubAgent: "sub"}]; c.StopRejections != 1 {
+			t.Errorf("the sub-agent's count is %d, want 1", c.StopRejections)
+		}
+	})
+	t.Run("another agent of the session has its own", func(t *testing.T) {
+		g := newGate(newMemory(), a, agent(Hook{Name: "c"}), &Spec{Kind: AgentSpec, Name: "b", Hooks: defaults([]Hook{{Name: "c", Level: CustomLevel}})})
+		decide(t, g, stop("s"))
+		other := stop("s")
+		other.Agent = "b"
+		if d := decide(t, g, other); d.StopRejectionCount != 1 {
+			t.Errorf("count %d, want 1", d.StopRejectionCount)
+		}
+	})
 	t.Run("an allow ends it", func(t *testing.T) {
 		g := newGate(newMemory(), a, agent(Hook{Name: "c"}))
 		decide(t, g, stop("s"))
@@ -374,6 +394,17 @@ func TestAzure38TwoAtOnceNeverPassTheCap(t *testing.T) {
 	if len(m.records) != 2 {
 		t.Errorf("%d records, want 2", len(m.records))
 	}
+	t.Run("a closed failure beyond the cap leaves no trace of one", func(t *testing.T) {
+		m := newMemory()
+		closed := prompt("p", 1)
+		closed.FailMode = FailBlock
+		g := newGate(m, answers{"p": fails}, agent(closed))
+		m.between = func() { decide(t, g, stop("s")) }
+		d := decide(t, g, stop("s"))
+		if v := d.Hooks[0]; d.Outcome != Allow || !d.Forced || v.Outcome != Skipped || v.Failure != nil || v.Reason != "" || !cmp.Equal(v.Notes, []Note{Capped}) {
+			t.Errorf("%+v", d)
+		}
+	})
 	t.Run("below the cap two count two", func(t *testing.T) {
 		m := newMemory()
 		g := newGate(m, answers{"p": block("no")}, agent(prompt("p", 5)))

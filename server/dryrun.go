@@ -41,8 +41,12 @@ func (s *Server) readDryRun(body []byte) (gate.Event, []*gate.Spec, error) {
 		return gate.Event{}, nil, err
 	}
 	event := body
-	if _, named := fields["agent_name"]; !named && spec.Kind == gate.AgentSpec {
-		fields["agent_name"], _ = json.Marshal(spec.Name) // a string always has a JSON form
+	if _, named := fields["agent_name"]; !named {
+		name := "default" // to which an agent-level hook applies as to any other
+		if spec.Kind == gate.AgentSpec {
+			name = spec.Name
+		}
+		fields["agent_name"], _ = json.Marshal(name) // a string always has a JSON form
 		if event, err = json.Marshal(fields); err != nil {
 			return gate.Event{}, nil, err
 		}

@@ -17,9 +17,12 @@ import (
 // Bounds of one answer. A judge pays for every byte it reads.
 const (
 	defaultLines = 200
-	maxLines     = 2000
-	maxAnswer    = 64 << 10 // bytes
-	maxLineRunes = 2000     // shown of one line
+	maxLines     = 1000
+	// maxAnswer bounds an answer in bytes. It stays below what a judge is given
+	// of one result, so that the last line, which says what was left out, always
+	// reaches it.
+	maxAnswer    = 30 << 10
+	maxLineRunes = 2000 // shown of one line
 )
 
 // view is a [gate.Transcript]: the first size bytes of a file.
