@@ -219,7 +219,8 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 // launch starts bwrap, which dies with the thread that started it, and so with
 // the gate even if that is killed (--die-with-parent). While it sets up the
 // mounts, the limits are put on its child, which waits for a byte on goOn
-// before it becomes the hook.
+// before it becomes the hook. bwrap has a process group of its own, since a
+// Ctrl-C at the gate's terminal lets running hooks finish.
 func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, status, goOn *os.File) (*process, *gate.Failure) {
 	if s.err != nil {
 		return nil, failed(gate.Internal, "files for the sandbox: %v", s.err)
@@ -230,7 +231,7 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 		}
 	}
 	bwrap, err := os.StartProcess(b.file, s.args, &os.ProcAttr{Dir: "/", Env: b.environ, Files: s.files,
-		Sys: &syscall.SysProcAttr{Credential: user}})
+		Sys: &syscall.SysProcAttr{Credential: user, Setpgid: true}})
 	s.close()
 	if err != nil {
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not be started: %v", err)
@@ -241,5 +242,5 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 		box.clear()
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
 	}
-	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear}, nil
+	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear, used: box.used, limit: b.opt.Limits.Memory}, nil
 }

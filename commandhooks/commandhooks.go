@@ -68,10 +68,15 @@ type Workspace struct {
 
 // Limits bound what one hook may use. Zero is the default.
 type Limits struct {
-	// Memory of each process in bytes, counted as its own writable memory
-	// (RLIMIT_DATA): Go, Java and node reserve far more address space than
-	// they use, so RLIMIT_AS would stop them. The kernel's OOM killer is told
-	// to take sandboxed processes first. Default 1 GiB.
+	// Memory of the whole hook in bytes. What its processes hold, shared
+	// memory included, is added up (Linux only) from its first 20 ms on, some
+	// 40 times a second; a hook that passes the limit is killed and ends as
+	// signalled. Memory that processes share counts for each of them; in mode
+	// process those that have left the process group do not count. It is the
+	// limit of each process's own writable memory too (RLIMIT_DATA), which holds
+	// at once. RLIMIT_AS is not set: Go, Java and node reserve far more address
+	// space than they use, and would not start. The kernel's OOM killer is
+	// told to take sandboxed processes first. Default 1 GiB.
 	Memory int64
 	// Processes and threads of one hook; bubblewrap only, since outside a user
 	// namespace the kernel counts all that the user runs. Default 256.
