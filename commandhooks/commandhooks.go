@@ -61,8 +61,9 @@ type Workspace struct {
 	// Roots are the directories under which, symbolic links resolved, an
 	// event's cwd must lie to be mounted.
 	Roots []string
-	// Hidden are paths that are empty in the sandbox even if they lie in a
-	// mounted workspace, as the gate's data directory.
+	// Hidden are paths that are empty in the sandbox even if they lie in what is
+	// mounted there, be it a workspace or the system, as the gate's data
+	// directory.
 	Hidden []string
 }
 
@@ -123,8 +124,10 @@ func (l Limits) validate() error {
 // Options say how hooks are run. The zero value is mode auto with the default
 // limits.
 type Options struct {
-	Mode      Mode // empty is Auto
-	Network   bool // leave the host's network to hooks
+	Mode Mode // empty is Auto
+	// Network leaves the host's network to hooks. In bubblewrap they then have
+	// no unix sockets but pairs, since the host's abstract ones hang on it.
+	Network   bool
 	Workspace Workspace
 	Limits    Limits
 	// Parallel is how many hooks run at once, over all events; further ones

@@ -2,6 +2,7 @@ package commandhooks
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -105,4 +106,95 @@ sys.exit(2)`, processes)
 			t.Errorf("one of them: %s", show(v))
 		}
 	})
+}
+
+// TestSandboxNetworkIsNoWayToLocalSockets: sandbox.network grants the network.
+// Abstract unix sockets (an X server, a session bus, containerd-shim) hang on
+// the same namespace and are no network.
+func TestSandboxNetworkIsNoWayToLocalSockets(t *testing.T) {
+	name := fmt.Sprintf("stopgate-test-%d", os.Getpid())
+	l, err := net.Listen("unix", "@"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go drop(l)
+	r := newRunner(t, Options{Network: true})
+	needsPython(t, r)
+	v := ask(t, r, python+fmt.Sprintf(`
+import socket, sys
+try: socket.socket(socket.AF_UNIX).connect("\0%s")
+except OSError: sys.exit(0)
+sys.exit(2)`, name))
+	if v.Outcome == gate.Block {
+		t.Error("a hook with network can talk to the host's abstract sockets")
+	}
+}
+
+// TestSandboxHiddenIsHiddenEverywhere: hidden is hidden, be it in a workspace,
+// below /usr, or below the prefix of an interpreter, as ~/.local, which is where
+// the default data directory lies.
+func TestSandboxHiddenIsHiddenEverywhere(t *testing.T) {
+	secretIn := func(t *testing.T, dir string) (hidden string) {
+		hidden = mkdir(t, dir, "state", "stopgate")
+		if err := os.WriteFile(filepath.Join(hidden, "stopgate.db"), []byte("THE RECORDS"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return hidden
+	}
+	look := func(t *testing.T, r *Runner, hidden string) {
+		if v := ask(t, r, "cat '"+hidden+"/stopgate.db' >&2 && exit 2; exit 0"); v.Outcome == gate.Block {
+			t.Errorf("a hook read the data directory: %s", v.Reason)
+		}
+	}
+	t.Run("below an interpreter's prefix", func(t *testing.T) {
+		local, err := os.MkdirTemp("/var/tmp", "stopgate-test-") // /tmp is another one inside
+		if err != nil {
+			t.Skip(err)
+		}
+		defer os.RemoveAll(local)
+		if err := os.Chmod(local, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		hidden := secretIn(t, local)
+		r := newRunner(t, Options{Workspace: Workspace{Hidden: []string{hidden}}})
+		found := r.tools
+		found.bash.prefixes = []string{local} // as of a python3 with --prefix=$HOME/.local
+		useTools(t, r, found)
+		look(t, r, hidden)
+	})
+	t.Run("below /usr", func(t *testing.T) {
+		dir, err := os.MkdirTemp("/usr/local", "stopgate-test-")
+		if err != nil {
+			t.Skip(err)
+		}
+		defer os.RemoveAll(dir)
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		hidden := secretIn(t, dir)
+		look(t, newRunner(t, Options{Workspace: Workspace{Hidden: []string{hidden}}}), hidden)
+	})
+}
+
+// TestSandboxTempDirIsInTheSystem: the self-test's canary lies in TMPDIR, which
+// may be a place that every sandbox shows.
+func TestSandboxTempDirIsInTheSystem(t *testing.T) {
+	newRunner(t, Options{})
+	dir, err := os.MkdirTemp("/usr/local", "stopgate-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", dir)
+	r, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Status(); !s.Working {
+		t.Errorf("a sandbox that works is not used: %s", s.Reason)
+	}
 }
