@@ -18,9 +18,10 @@ import (
 type bubblewrap struct {
 	opt     Options
 	tools   tools
-	file    string   // bwrap
-	system  []string // the arguments that are the same for every hook
-	filter  []byte   // the seccomp program
+	file    string    // bwrap
+	system  []string  // the arguments that are the same for every hook
+	mounted []mounted // the directories among them
+	filter  []byte    // the seccomp program
 	user    *syscall.Credential
 	passwd  []byte
 	group   []byte
@@ -52,6 +53,13 @@ func newBubblewrap(opt Options, t tools, file string) (*bubblewrap, error) {
 	}
 	b.environ = environment(opt, path, "/tmp")
 	b.system = b.systemArgs()
+	for i, arg := range b.system {
+		if arg == "--ro-bind" {
+			if real, err := filepath.EvalSymlinks(b.system[i+1]); err == nil {
+				b.mounted = append(b.mounted, mounted{source: real, path: b.system[i+2]})
+			}
+		}
+	}
 	return b, nil
 }
 
@@ -119,10 +127,11 @@ func (b *bubblewrap) systemArgs() []string {
 // descriptors that they name. Every other descriptor of the gate is closed on
 // exec.
 type sandbox struct {
-	args   []string
-	files  []*os.File
-	hidden []string // empty file systems that become read-only at the end
-	err    error    // the first thing that went wrong
+	args    []string
+	files   []*os.File
+	mounted []mounted // of its own, beside the system's
+	hidden  []string  // empty file systems that become read-only at the end
+	err     error     // the first thing that went wrong
 }
 
 // pass hands a file to bwrap and answers its number there.
@@ -178,6 +187,7 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 		}
 		dir = ws.path
 	}
+	b.hide(s, user)
 	for _, path := range j.transcripts {
 		if failure := b.mountTranscript(s, path, user); failure != nil {
 			return nil, failure
@@ -219,7 +229,8 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 // launch starts bwrap, which dies with the thread that started it, and so with
 // the gate even if that is killed (--die-with-parent). While it sets up the
 // mounts, the limits are put on its child, which waits for a byte on goOn
-// before it becomes the hook.
+// before it becomes the hook. bwrap has a process group of its own, since a
+// Ctrl-C at the gate's terminal lets running hooks finish.
 func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, status, goOn *os.File) (*process, *gate.Failure) {
 	if s.err != nil {
 		return nil, failed(gate.Internal, "files for the sandbox: %v", s.err)
@@ -230,7 +241,7 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 		}
 	}
 	bwrap, err := os.StartProcess(b.file, s.args, &os.ProcAttr{Dir: "/", Env: b.environ, Files: s.files,
-		Sys: &syscall.SysProcAttr{Credential: user}})
+		Sys: &syscall.SysProcAttr{Credential: user, Setpgid: true}})
 	s.close()
 	if err != nil {
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not be started: %v", err)
@@ -241,5 +252,5 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 		box.clear()
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
 	}
-	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear}, nil
+	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear, used: box.used, limit: b.opt.Limits.Memory}, nil
 }

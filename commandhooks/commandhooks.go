@@ -61,17 +61,23 @@ type Workspace struct {
 	// Roots are the directories under which, symbolic links resolved, an
 	// event's cwd must lie to be mounted.
 	Roots []string
-	// Hidden are paths that are empty in the sandbox even if they lie in a
-	// mounted workspace, as the gate's data directory.
+	// Hidden are paths that are empty in the sandbox even if they lie in what is
+	// mounted there, be it a workspace or the system, as the gate's data
+	// directory.
 	Hidden []string
 }
 
 // Limits bound what one hook may use. Zero is the default.
 type Limits struct {
-	// Memory of each process in bytes, counted as its own writable memory
-	// (RLIMIT_DATA): Go, Java and node reserve far more address space than
-	// they use, so RLIMIT_AS would stop them. The kernel's OOM killer is told
-	// to take sandboxed processes first. Default 1 GiB.
+	// Memory of the whole hook in bytes. What its processes hold, shared
+	// memory included, is added up (Linux only) from its first 20 ms on, some
+	// 40 times a second; a hook that passes the limit is killed and ends as
+	// signalled. Memory that processes share counts for each of them; in mode
+	// process those that have left the process group do not count. It is the
+	// limit of each process's own writable memory too (RLIMIT_DATA), which holds
+	// at once. RLIMIT_AS is not set: Go, Java and node reserve far more address
+	// space than they use, and would not start. The kernel's OOM killer is
+	// told to take sandboxed processes first. Default 1 GiB.
 	Memory int64
 	// Processes and threads of one hook; bubblewrap only, since outside a user
 	// namespace the kernel counts all that the user runs. Default 256.
@@ -118,8 +124,10 @@ func (l Limits) validate() error {
 // Options say how hooks are run. The zero value is mode auto with the default
 // limits.
 type Options struct {
-	Mode      Mode // empty is Auto
-	Network   bool // leave the host's network to hooks
+	Mode Mode // empty is Auto
+	// Network leaves the host's network to hooks. In bubblewrap they then have
+	// no unix sockets but pairs, since the host's abstract ones hang on it.
+	Network   bool
 	Workspace Workspace
 	Limits    Limits
 	// Parallel is how many hooks run at once, over all events; further ones

@@ -37,6 +37,8 @@ func (d direct) start(_ context.Context, j job, stdio [3]*os.File) (*process, *g
 		kill:  func() { syscall.Kill(-proc.Pid, syscall.SIGKILL) },
 		read:  readState,
 		clear: func() { os.RemoveAll(home) },
+		used:  func() int64 { return groupMemory(proc.Pid) },
+		limit: d.opt.Limits.Memory,
 	}, nil
 }
 

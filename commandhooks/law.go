@@ -14,8 +14,11 @@ import (
 type ending struct {
 	timedOut bool          // killed because its time was up
 	after    time.Duration // how long it ran
-	signal   string        // name of the signal that ended it; empty: it exited
-	code     int           // exit code, when it exited by itself
+	// overMemory is the limit in bytes that all its processes together passed,
+	// for which it was killed; 0: they did not.
+	overMemory int64
+	signal     string // name of the signal that ended it; empty: it exited
+	code       int    // exit code, when it exited by itself
 	// unsure: the sandbox reports a death by signal as the exit code 128 + n,
 	// as a shell does, so that signal may be a code of the script's own.
 	unsure         bool
@@ -39,6 +42,8 @@ func (e ending) verdict(event gate.EventName) gate.Verdict {
 	switch {
 	case e.timedOut:
 		return noVerdict(gate.Timeout, "the hook did not end in time and was killed after %s", e.after.Round(time.Millisecond))
+	case e.overMemory > 0:
+		return noVerdict(gate.Signalled, "the hook passed its memory limit of %d MiB, all its processes taken together, and was killed%s", e.overMemory>>20, e.lastWords())
 	case e.signal != "" && e.unsure:
 		return noVerdict(gate.Signalled, "the hook was ended by %s, or exited with %d itself%s", e.signal, e.code, e.lastWords())
 	case e.signal != "":

@@ -68,7 +68,14 @@ func (b *bubblewrap) mountWorkspace(s *sandbox, ws mounted) (*syscall.Credential
 			ws.path, b.opt.Workspace.Access)
 	}
 	s.add(how, ws.source, ws.path)
-	for _, hidden := range b.opt.Workspace.hiddenIn(ws) {
+	s.mounted = append(s.mounted, ws)
+	return user, nil
+}
+
+// hide empties the hidden paths, wherever they lie in what is mounted.
+func (b *bubblewrap) hide(s *sandbox, user *syscall.Credential) {
+	reachable := func(real string) bool { return user == nil || permits(filepath.Dir(real), user, 0o1) }
+	for _, hidden := range b.opt.Workspace.hiddenIn(append(s.mounted, b.mounted...), reachable) {
 		if info, err := os.Stat(hidden); err == nil && info.IsDir() {
 			s.add("--size", "4096", "--perms", "0555", "--tmpfs", hidden)
 			s.hidden = append(s.hidden, hidden)
@@ -76,7 +83,6 @@ func (b *bubblewrap) mountWorkspace(s *sandbox, ws mounted) (*syscall.Credential
 			s.add("--ro-bind", "/dev/null", hidden)
 		}
 	}
-	return user, nil
 }
 
 // permits reports whether the user may reach the path and has these rights on

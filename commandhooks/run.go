@@ -28,7 +28,19 @@ type process struct {
 	read func(state *os.ProcessState, e *ending) *gate.Failure
 	// clear gives back what the launcher holds.
 	clear func()
+	// used is how much memory all processes of the hook hold now, in bytes, and
+	// limit how much they may.
+	used  func() int64
+	limit int64
 }
+
+// How much memory a hook uses is looked at from watchAfter on: most hooks have
+// ended by then. Between two looks a machine fills some 100 MiB. A look at
+// hundreds of processes takes longer, and then at most a tenth of the time.
+const (
+	watchAfter = 20 * time.Millisecond
+	watchEvery = 25 * time.Millisecond
+)
 
 // killGrace is how long a killed process may take to be gone. It is dead at
 // once unless it hangs in the kernel; with it the answer comes well within a
@@ -62,44 +74,79 @@ func run(ctx context.Context, start launcher, j job) (ending, *gate.Failure) {
 	defer p.clear()
 	s.pump()
 
-	state, timedOut := p.wait(ctx)
-	e := ending{timedOut: timedOut, after: time.Since(began)}
+	state, why := p.wait(ctx)
+	e := ending{timedOut: why == outOfTime, after: time.Since(began)}
 	e.stdout, e.stderr = s.finish()
-	if timedOut {
+	switch why {
+	case outOfTime:
+		return e, nil
+	case outOfMemory:
+		e.signal, e.overMemory = "SIGKILL", p.limit
 		return e, nil
 	}
 	return e, p.read(state, &e)
 }
 
+// killed says why a hook did not end by itself.
+type killed int
+
+const (
+	notKilled killed = iota
+	outOfTime
+	outOfMemory
+)
+
 // wait returns when main has ended. It has nothing more to wait for than that:
 // who still holds a pipe does not matter (spec/azure.md 43).
-func (p *process) wait(ctx context.Context) (state *os.ProcessState, timedOut bool) {
+func (p *process) wait(ctx context.Context) (*os.ProcessState, killed) {
 	ended := make(chan struct{})
 	go func() {
 		awaitEnd(p.main.Pid)
 		close(ended)
 	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
+	why := p.watch(ctx, ended)
+	if why != notKilled {
+		p.kill()
 		select {
-		case <-ended: // in the same moment: it did end in time
-		default:
-			timedOut = true
-			p.kill()
-			select {
-			case <-ended:
-			case <-time.After(killGrace):
-				p.main.Kill()
-				<-ended
-			}
+		case <-ended:
+		case <-time.After(killGrace):
+			p.main.Kill()
+			<-ended
 		}
 	}
 	// Main has ended and still holds its process id, so that nobody else's
 	// group is killed here.
 	p.kill()
-	state, _ = p.main.Wait()
-	return state, timedOut
+	state, _ := p.main.Wait()
+	return state, why
+}
+
+// watch returns when main has ended or the hook has to be killed.
+func (p *process) watch(ctx context.Context, ended <-chan struct{}) killed {
+	look := time.NewTimer(watchAfter)
+	defer look.Stop()
+	for {
+		why := notKilled
+		select {
+		case <-ended:
+			return notKilled
+		case <-ctx.Done():
+			why = outOfTime
+		case <-look.C:
+			began := time.Now()
+			if p.used() <= p.limit {
+				look.Reset(max(watchEvery, 9*time.Since(began)))
+				continue
+			}
+			why = outOfMemory
+		}
+		select {
+		case <-ended: // in the same moment: it did end by itself
+			return notKilled
+		default:
+			return why
+		}
+	}
 }
 
 // streams are a hook's standard input, output and error as pipes, since that

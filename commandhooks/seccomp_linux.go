@@ -23,9 +23,13 @@ func seccompProgram(network bool) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seccomp filter: %w", err)
 	}
-	families := []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
+	pairs := []uint64{unix.AF_UNIX}
+	sockets := []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
 	if network {
-		families = append(families, unix.AF_NETLINK) // getaddrinfo lists interfaces
+		// With the host's network come its abstract unix sockets (a session bus,
+		// containerd-shim, an X server), which are no network: there is no unix
+		// socket but in pairs. getaddrinfo lists interfaces by netlink.
+		sockets[0] = unix.AF_NETLINK
 	}
 	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
 		{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: known(info, missing)},
@@ -34,8 +38,8 @@ func seccompProgram(network bool) ([]byte, error) {
 				{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: newNamespaces}}},
 				{Name: "ioctl", Conditions: lowWordIs(1, unix.TIOCSTI)},
 				{Name: "ioctl", Conditions: lowWordIs(1, unix.TIOCLINUX)},
-				{Name: "socket", Conditions: noneOf(0, families)},
-				{Name: "socketpair", Conditions: noneOf(0, families)},
+				{Name: "socket", Conditions: noneOf(0, sockets)},
+				{Name: "socketpair", Conditions: noneOf(0, pairs)},
 			}},
 	}}
 	program, err := policy.Assemble()

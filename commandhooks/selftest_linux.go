@@ -2,10 +2,12 @@ package commandhooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,19 +51,18 @@ const selfTestTime = 20 * time.Second
 func (b *bubblewrap) selfTest(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, selfTestTime)
 	defer cancel()
-	canary, err := os.CreateTemp("", "stopgate-canary-")
+	canary, err := b.canary()
 	if err != nil {
 		return fmt.Errorf("sandbox self-test: %w", err)
 	}
-	defer os.Remove(canary.Name())
-	defer canary.Close()
+	defer os.Remove(canary)
 	port := 0
 	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
 		defer l.Close()
 		port = l.Addr().(*net.TCPAddr).Port
 	}
 	script := fmt.Sprintf("network=%t port=%d processes=%d files=%d canary=%q\n", b.opt.Network, port,
-		b.opt.Limits.Processes, b.opt.Limits.OpenFiles, canary.Name()) + lookRound
+		b.opt.Limits.Processes, b.opt.Limits.OpenFiles, canary) + lookRound
 	e, failure := run(ctx, b.start, job{interpreter: b.tools.bash, script: script, fileName: "script.sh"})
 	switch {
 	case failure != nil:
@@ -74,6 +75,26 @@ func (b *bubblewrap) selfTest(ctx context.Context) error {
 		return fmt.Errorf("sandbox self-test: bash ended with %d %s%s", e.code, e.signal, e.lastWords())
 	}
 	return nil
+}
+
+// canary makes a file of the host that no sandbox may show: not in a temporary
+// directory below the system's, which every sandbox has.
+func (b *bubblewrap) canary() (string, error) {
+	var errs []error
+	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil && slices.ContainsFunc(b.mounted, func(m mounted) bool { return within(real, m.source) }) {
+			err = fmt.Errorf("the temporary directory %q lies in the system", dir)
+		}
+		if err == nil {
+			var f *os.File
+			if f, err = os.CreateTemp(real, "stopgate-canary-"); err == nil {
+				return f.Name(), f.Close()
+			}
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
 }
 
 // lookRound exits with 9 and says what it could do that it should not. It uses

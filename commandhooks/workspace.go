@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// mounted is a workspace that a hook may see.
+// mounted is a directory that a hook may see, above all its workspace.
 type mounted struct {
 	source string // with symbolic links resolved
 	path   string // where the agent, and so the hook, knows it
@@ -46,16 +46,20 @@ var reserved = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/l
 // scriptDir is where a sandbox has the hook's script and our jq.
 const scriptDir = "/hook"
 
-// hiddenIn are the hidden paths below a workspace, as the hook would see them.
-func (w Workspace) hiddenIn(m mounted) []string {
+// hiddenIn are the hidden paths below what is mounted, as the hook would see
+// them. usable says whether a path, symbolic links resolved, can be mounted
+// over: what a hook cannot even reach needs no hiding.
+func (w Workspace) hiddenIn(all []mounted, usable func(real string) bool) []string {
 	var paths []string
 	for _, hidden := range w.Hidden {
 		real, err := filepath.EvalSymlinks(hidden)
-		if err != nil || !within(real, m.source) {
+		if err != nil || !usable(real) {
 			continue
 		}
-		if rel, err := filepath.Rel(m.source, real); err == nil {
-			paths = append(paths, filepath.Join(m.path, rel))
+		for _, m := range all {
+			if rel, err := filepath.Rel(m.source, real); err == nil && within(real, m.source) {
+				paths = append(paths, filepath.Join(m.path, rel))
+			}
 		}
 	}
 	return paths
