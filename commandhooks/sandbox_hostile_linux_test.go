@@ -133,6 +133,9 @@ sys.exit(2)`, name))
 	if v.Outcome == gate.Block {
 		t.Error("a hook with network can talk to the host's abstract sockets")
 	}
+	if v := ask(t, r, python+"import socket; socket.socketpair(); socket.getaddrinfo('localhost', 80)"); told(v) != "allow" {
+		t.Errorf("pairs and names: %s", show(v))
+	}
 }
 
 // pathTranscript is a conversation that was opened at a path.
