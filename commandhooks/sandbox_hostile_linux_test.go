@@ -192,6 +192,7 @@ func TestSandboxTranscriptDirectorySwapped(t *testing.T) {
 // TestSandboxTranscriptSwappedAtTheMount: the same in the moment between our
 // look at the file and bwrap's mount of it.
 func TestSandboxTranscriptSwappedAtTheMount(t *testing.T) {
+	needsPtrace(t)
 	base := openDir(t)
 	project, link := mkdir(t, base, "project"), ""
 	secrets := mkdir(t, base, "secrets")
@@ -225,6 +226,19 @@ func TestSandboxTranscriptSwappedAtTheMount(t *testing.T) {
 	t.Logf("%d of 60 were judged", judged)
 }
 
+// needsPtrace skips the test for a root that may not look into the sandbox.
+func needsPtrace(t *testing.T) {
+	status, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "CapEff:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	if caps, err := strconv.ParseUint(line, 16, 64); err != nil || os.Geteuid() == 0 && caps&(1<<unix.CAP_SYS_PTRACE) == 0 {
+		t.Skip("root without CAP_SYS_PTRACE")
+	}
+}
+
 // swap exchanges two paths over and over until its answer is called.
 func swap(t *testing.T, one, other string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -242,6 +256,7 @@ func swap(t *testing.T, one, other string) (stop func()) {
 // which is resolved and checked as a path and mounted by path later. The agent
 // exchanges it with a link to a directory outside the roots, over and over.
 func TestSandboxWorkspaceSwapped(t *testing.T) {
+	needsPtrace(t)
 	base := openDir(t)
 	root, outside := mkdir(t, base, "root"), mkdir(t, base, "outside")
 	work := mkdir(t, root, "work")
