@@ -24,8 +24,9 @@ type boxed struct {
 	pidfd  int
 }
 
-// release puts the limits on the sandbox's first process and lets it go on.
-func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential, goOn *os.File) error {
+// release puts the limits on the sandbox's first process, examines what it is
+// to see, and lets it go on.
+func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential, all []shown, goOn *os.File) error {
 	stop := context.AfterFunc(ctx, func() { x.status.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	line, err := x.firstLine()
@@ -47,6 +48,9 @@ func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential,
 		return err
 	}
 	sacrifice(x.init)
+	if err := x.examine(ctx, all); err != nil {
+		return err
+	}
 	_, err = goOn.Write([]byte{1})
 	return err
 }

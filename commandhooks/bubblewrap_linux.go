@@ -2,6 +2,7 @@ package commandhooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -131,6 +132,7 @@ type sandbox struct {
 	files   []*os.File
 	mounted []mounted // of its own, beside the system's
 	hidden  []string  // empty file systems that become read-only at the end
+	shown   []shown   // what bwrap mounts by path
 	err     error     // the first thing that went wrong
 }
 
@@ -189,7 +191,7 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	}
 	b.hide(s, user)
 	for _, path := range j.transcripts {
-		if failure := b.mountTranscript(s, path, user); failure != nil {
+		if failure := b.mountTranscript(s, path, j.isTranscript, user); failure != nil {
 			return nil, failure
 		}
 	}
@@ -247,9 +249,12 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not be started: %v", err)
 	}
 	box := &boxed{status: status}
-	if err := box.release(ctx, b.opt.Limits, user, goOn); err != nil {
+	if err := box.release(ctx, b.opt.Limits, user, s.shown, goOn); err != nil {
 		abandon(bwrap)
 		box.clear()
+		if failure, ok := errors.AsType[*gate.Failure](err); ok {
+			return nil, failure
+		}
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
 	}
 	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear, used: box.used, limit: b.opt.Limits.Memory}, nil

@@ -11,14 +11,22 @@ import (
 
 // treeMemory is what a process and everything below it hold, in bytes. In a
 // sandbox that is everybody: whose parent ends is a child of process 1.
-func treeMemory(pid int) int64 {
+func treeMemory(pid int) int64 { return treeMemoryBut(map[int]bool{}, pid) }
+
+// treeMemoryBut leaves out whom it has seen: a process whose parent ends
+// meanwhile is found a second time.
+func treeMemoryBut(seen map[int]bool, pid int) int64 {
+	if seen[pid] {
+		return 0
+	}
+	seen[pid] = true
 	total := heldMemory(pid)
 	tasks, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 	for _, task := range tasks {
 		list, _ := os.ReadFile(task)
 		for _, field := range strings.Fields(string(list)) {
 			if child, err := strconv.Atoi(field); err == nil {
-				total += treeMemory(child)
+				total += treeMemoryBut(seen, child)
 			}
 		}
 	}

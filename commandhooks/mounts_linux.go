@@ -7,6 +7,8 @@ import (
 	"slices"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"stopgate/gate"
 )
 
@@ -15,8 +17,8 @@ import (
 //
 // A gate that is root runs its hooks as somebody who may not be able to read
 // the file where it is: then a copy is taken, up to copyBytes.
-func (b *bubblewrap) mountTranscript(s *sandbox, path string, user *syscall.Credential) *gate.Failure {
-	path = filepath.Clean(path)
+func (b *bubblewrap) mountTranscript(s *sandbox, named string, own func(string, os.FileInfo) bool, user *syscall.Credential) *gate.Failure {
+	path := filepath.Clean(named)
 	if slices.ContainsFunc([]string{"/proc", "/dev", "/sys", scriptDir}, func(r string) bool { return within(path, r) }) {
 		return failed(gate.TranscriptUnreadable, "transcript %q lies where no file can be mounted", path)
 	}
@@ -31,9 +33,14 @@ func (b *bubblewrap) mountTranscript(s *sandbox, path string, user *syscall.Cred
 		f.Close()
 		return failed(gate.TranscriptUnreadable, "transcript %q is not a regular file", path)
 	}
+	if !own(named, info) {
+		f.Close()
+		return failed(gate.TranscriptUnreadable, "transcript %q is no longer the file that was opened", path)
+	}
 	if user == nil || permits(path, user, 0o4) {
 		f.Close()
 		s.add("--ro-bind", path, path)
+		s.shown = append(s.shown, shown{path: path, info: info, code: gate.TranscriptUnreadable})
 		return nil
 	}
 	limit := min(copyBytes, b.opt.Limits.FileSize)
@@ -52,14 +59,22 @@ const copyBytes = 64 << 20
 // mountWorkspace mounts the agent's working directory at its own path, and
 // answers whom the hook runs as: its owner, where the hook may write.
 func (b *bubblewrap) mountWorkspace(s *sandbox, ws mounted) (*syscall.Credential, *gate.Failure) {
+	// source has no symbolic links; if it has some now, it was exchanged.
+	dir, err := openIn(unix.AT_FDCWD, ws.source, unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return nil, failed(gate.SandboxUnavailable, "workspace %q could not be opened: %v", ws.path, err)
+	}
+	info, err := dir.Stat()
+	dir.Close()
+	if err != nil || !info.IsDir() {
+		return nil, failed(gate.SandboxUnavailable, "workspace %q is no longer a directory", ws.path)
+	}
 	user, how, needs := b.user, "--ro-bind", fs.FileMode(0o5)
 	if b.opt.Workspace.Access == ReadWrite {
 		how, needs = "--bind", 0o7
 		if user != nil {
-			if info, err := os.Stat(ws.source); err == nil {
-				if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 {
-					user = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
-				}
+			if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 {
+				user = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
 			}
 		}
 	}
@@ -69,6 +84,7 @@ func (b *bubblewrap) mountWorkspace(s *sandbox, ws mounted) (*syscall.Credential
 	}
 	s.add(how, ws.source, ws.path)
 	s.mounted = append(s.mounted, ws)
+	s.shown = append(s.shown, shown{path: ws.path, info: info, code: gate.SandboxUnavailable})
 	return user, nil
 }
 

@@ -1,6 +1,7 @@
 package commandhooks
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,7 +16,9 @@ type job struct {
 	fileName    string // what the script's file is called
 	stdin       []byte
 	transcripts []string // files to be readable at their own paths
-	cwd         string   // the agent's working directory
+	// isTranscript says whether a file is the one that was opened at that path.
+	isTranscript func(path string, info os.FileInfo) bool
+	cwd          string // the agent's working directory
 }
 
 // plan picks the interpreter (spec/azure.md 20) and gathers what the hook is
@@ -43,6 +46,10 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 		return job{}, failed(gate.InterpreterMissing, "%s was not found when the gate started: install it, and start the gate anew", name)
 	}
 	if in.Transcript != nil {
+		j.isTranscript = func(string, os.FileInfo) bool { return true }
+		if known, ok := in.Transcript.(identified); ok {
+			j.isTranscript = known.Is
+		}
 		for _, path := range []string{in.Transcript.Path(), in.Transcript.RawPath()} {
 			if filepath.IsAbs(path) && (len(j.transcripts) == 0 || j.transcripts[0] != path) {
 				j.transcripts = append(j.transcripts, path)
@@ -50,6 +57,16 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 		}
 	}
 	return j, nil
+}
+
+// identified may be implemented by a [gate.Transcript] that knows its files by
+// more than their paths, at which somebody may have put another since.
+//
+// Is reports whether a file that was just opened at the path, [gate.Transcript]'s
+// Path or RawPath, is the transcript's own. A transcript without it is taken to
+// be whatever lies at its paths.
+type identified interface {
+	Is(path string, about os.FileInfo) bool
 }
 
 // maxInline is what the kernel surely takes as one argument (fault size-04); a

@@ -37,9 +37,12 @@ type process struct {
 // How much memory a hook uses is looked at from watchAfter on: most hooks have
 // ended by then. Between two looks a machine fills some 100 MiB. A look at
 // hundreds of processes takes longer, and then at most a tenth of the time.
+// What is too much has to be so after confirmAfter still: between fork and exec
+// a program counts twice.
 const (
-	watchAfter = 20 * time.Millisecond
-	watchEvery = 25 * time.Millisecond
+	watchAfter   = 20 * time.Millisecond
+	watchEvery   = 25 * time.Millisecond
+	confirmAfter = 5 * time.Millisecond
 )
 
 // killGrace is how long a killed process may take to be gone. It is dead at
@@ -125,6 +128,7 @@ func (p *process) wait(ctx context.Context) (*os.ProcessState, killed) {
 func (p *process) watch(ctx context.Context, ended <-chan struct{}) killed {
 	look := time.NewTimer(watchAfter)
 	defer look.Stop()
+	tooMuch := false
 	for {
 		why := notKilled
 		select {
@@ -134,8 +138,13 @@ func (p *process) watch(ctx context.Context, ended <-chan struct{}) killed {
 			why = outOfTime
 		case <-look.C:
 			began := time.Now()
-			if p.used() <= p.limit {
+			before := tooMuch
+			if tooMuch = p.used() > p.limit; !tooMuch {
 				look.Reset(max(watchEvery, 9*time.Since(began)))
+				continue
+			}
+			if !before {
+				look.Reset(confirmAfter)
 				continue
 			}
 			why = outOfMemory

@@ -1,15 +1,19 @@
 package commandhooks
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"stopgate/gate"
 )
@@ -128,6 +132,144 @@ except OSError: sys.exit(0)
 sys.exit(2)`, name))
 	if v.Outcome == gate.Block {
 		t.Error("a hook with network can talk to the host's abstract sockets")
+	}
+	if v := ask(t, r, python+"import socket; socket.socketpair(); socket.getaddrinfo('localhost', 80)"); told(v) != "allow" {
+		t.Errorf("pairs and names: %s", show(v))
+	}
+}
+
+// pathTranscript is a conversation that was opened at a path.
+type pathTranscript struct {
+	gate.Transcript
+	path string
+	info os.FileInfo // of what was opened; nil: not known
+}
+
+func (p pathTranscript) Is(path string, about os.FileInfo) bool {
+	return path == p.path && (p.info == nil || os.SameFile(p.info, about))
+}
+
+func (p pathTranscript) Path() string    { return p.path }
+func (p pathTranscript) RawPath() string { return p.path }
+
+// TestSandboxTranscriptDirectorySwapped: package transcripts has opened the file
+// through os.Root, then tells commandhooks a path, which is opened a second time.
+// Between the two the agent, who owns the directory, makes it a link to
+// somewhere else: O_NOFOLLOW looks at the last element only. A gate that is root
+// then even copies, with root's rights, a file that nobody else may read.
+func TestSandboxTranscriptDirectorySwapped(t *testing.T) {
+	base := openDir(t)
+	project := mkdir(t, base, "projects", "p1")
+	secrets := mkdir(t, base, "secrets")
+	for dir, text := range map[string]string{project: "the conversation", secrets: "THE SECRET"} {
+		if err := os.WriteFile(filepath.Join(dir, "t.txt"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(secrets, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	opened := filepath.Join(project, "t.txt") // as Attach opened it, and names it
+	info, err := os.Stat(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// … and now the agent acts:
+	if err := os.Rename(project, project+".old"); err != nil {
+		t.Fatal(err)
+	}
+	symlink(t, secrets, project)
+
+	r := newRunner(t, Options{})
+	v := ask(t, r, "grep -q SECRET '"+opened+"' && { cat '"+opened+"' >&2; exit 2; }; exit 0", func(in *gate.Input) {
+		in.Transcript = pathTranscript{path: opened, info: info}
+	})
+	if told(v) != "no_verdict transcript_unreadable" {
+		t.Errorf("the file is not the transcript: %s", show(v))
+	}
+}
+
+// TestSandboxTranscriptSwappedAtTheMount: the same in the moment between our
+// look at the file and bwrap's mount of it.
+func TestSandboxTranscriptSwappedAtTheMount(t *testing.T) {
+	needsPtrace(t)
+	base := openDir(t)
+	project, link := mkdir(t, base, "project"), ""
+	secrets := mkdir(t, base, "secrets")
+	for dir, text := range map[string]string{project: "the conversation", secrets: "THE SECRET"} {
+		file := filepath.Join(dir, "t.txt")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link = symlink(t, secrets, base, "link")
+	opened := filepath.Join(project, "t.txt")
+	info, err := os.Stat(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRunner(t, Options{})
+	defer swap(t, project, link)()
+	judged := 0
+	for i := range 60 {
+		v := ask(t, r, "cat '"+opened+"' >&2; exit 2", func(in *gate.Input) {
+			in.Transcript = pathTranscript{path: opened, info: info}
+		})
+		switch told(v) {
+		case "block the conversation":
+			judged++
+		case "no_verdict transcript_unreadable", "no_verdict sandbox_unavailable": // or bwrap itself stumbles
+		default:
+			t.Fatalf("attempt %d: %s", i+1, show(v))
+		}
+	}
+	t.Logf("%d of 60 were judged", judged)
+}
+
+// needsPtrace skips the test for a root that may not look into the sandbox.
+func needsPtrace(t *testing.T) {
+	status, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "CapEff:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	if caps, err := strconv.ParseUint(line, 16, 64); err != nil || os.Geteuid() == 0 && caps&(1<<unix.CAP_SYS_PTRACE) == 0 {
+		t.Skip("root without CAP_SYS_PTRACE")
+	}
+}
+
+// swap exchanges two paths over and over until its answer is called.
+func swap(t *testing.T, one, other string) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		for ctx.Err() == nil {
+			_ = unix.Renameat2(unix.AT_FDCWD, one, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
+			time.Sleep(time.Millisecond)
+		}
+	})
+	return func() { cancel(); swapping.Wait() }
+}
+
+// TestSandboxWorkspaceSwapped: the same with the agent's working directory,
+// which is resolved and checked as a path and mounted by path later. The agent
+// exchanges it with a link to a directory outside the roots, over and over.
+func TestSandboxWorkspaceSwapped(t *testing.T) {
+	needsPtrace(t)
+	base := openDir(t)
+	root, outside := mkdir(t, base, "root"), mkdir(t, base, "outside")
+	work := mkdir(t, root, "work")
+	link := symlink(t, outside, root, "link")
+	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("THE SECRET"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := newRunner(t, Options{Workspace: Workspace{Access: ReadOnly, Roots: []string{root}}})
+	defer swap(t, work, link)()
+	for i := range 100 {
+		if v := ask(t, r, "cat '"+work+"/secret' >&2 && exit 2; exit 0", in(work)); v.Outcome == gate.Block {
+			t.Fatalf("attempt %d: a hook saw a directory outside the roots: %s", i+1, v.Reason)
+		}
 	}
 }
 
