@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -176,6 +177,7 @@ type Runner struct {
 func New(ctx context.Context, opt Options) (*Runner, error) {
 	opt.Mode = cmp.Or(opt.Mode, Auto)
 	opt.Workspace.Access = cmp.Or(opt.Workspace.Access, NoWorkspace)
+	opt.Workspace.Hidden = absolute(opt.Workspace.Hidden)
 	opt.Limits = opt.Limits.withDefaults()
 	opt.Parallel = cmp.Or(opt.Parallel, 8)
 	if err := opt.validate(); err != nil {
@@ -196,6 +198,20 @@ func New(ctx context.Context, opt Options) (*Runner, error) {
 	}
 	r.status.Bash, r.status.Python, r.status.JQ = r.tools.bash.file, r.tools.python.file, r.tools.jq
 	return r, nil
+}
+
+// absolute makes paths that are relative to the working directory whole: they
+// are compared with mounts, and walked up to the root. Where the working
+// directory is gone they stay as they are, and match nothing.
+func absolute(paths []string) []string {
+	whole := make([]string, len(paths))
+	for i, p := range paths {
+		whole[i] = p
+		if abs, err := filepath.Abs(p); err == nil {
+			whole[i] = abs
+		}
+	}
+	return whole
 }
 
 func (o Options) validate() error {

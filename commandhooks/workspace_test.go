@@ -165,3 +165,12 @@ func TestWorkspace(t *testing.T) {
 		}
 	})
 }
+
+// A data directory may be named relative to the working directory.
+func TestHiddenMayBeRelative(t *testing.T) {
+	t.Chdir(t.TempDir())
+	r := newRunner(t, Options{Workspace: Workspace{Hidden: []string{"data"}}})
+	if v := ask(t, r, "exit 0"); told(v) != "allow" {
+		t.Errorf("got %s", show(v))
+	}
+}

@@ -34,6 +34,10 @@ func readYAML(data []byte, bad *findings) (docs []*node, err error) {
 		}
 		return []*node{n}, nil
 	}
+	const directives = 16 // the parser's time grows with their square
+	if bytes.Count(data, []byte("%TAG")) > directives {
+		return nil, syntaxError(pos{1, 1}, "text has more than %d %%TAG directives", directives)
+	}
 	// The parser has panicked on hostile input before; that is a syntax error
 	// like any other.
 	defer func() {

@@ -36,8 +36,12 @@ func CompileMatcher(pattern string) (Matcher, error) {
 	// The standard library reads the same syntax and is silent about what it
 	// refuses, where RE2 writes to standard error. It also sees the pattern by
 	// itself: the wrapping below would rescue a broken one, as "a)(b" is.
-	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
 		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %s", pattern, explainPattern(pattern, err))
+	}
+	if PatternCost(tree) > MaxPatternCost {
+		return Matcher{}, fmt.Errorf("matcher %q is too costly: shorten its repetitions", pattern)
 	}
 	re, err := re2.Compile(`\A(?:` + pattern + `)\z`)
 	if err != nil {

@@ -72,3 +72,16 @@ func TestAzure22MatcherErrorsNameWhatRE2Lacks(t *testing.T) {
 		}
 	}
 }
+
+func TestCostlyPatterns(t *testing.T) {
+	for _, p := range []string{`\pL{600}`, `[\pL\pN]{990}x`, `(\pL{1,30}){30}z`, `[^\n]{500}[^\n]{500}$`, `(?i)\pL{90}`} {
+		if _, err := CompileMatcher(p); err == nil || !strings.Contains(err.Error(), "too costly") {
+			t.Errorf("%s: %v, want it refused for its cost", p, err)
+		}
+	}
+	for _, p := range []string{`mcp__.*__(read|write)_\w+`, `(?i).*(deploy|delete|destroy|drop|purge|rollback).*`, `[A-Za-z_]{1,64}`, `\pL+`, `[^ ]{1,100}`} {
+		if _, err := CompileMatcher(p); err != nil {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// smallBody is what a body may take without being counted: nearly every
-	// event fits.
+	// smallBody is how much is read before a body is counted the first time:
+	// nearly every event fits.
 	smallBody = 64 << 10
 	// keptBuffer is the largest that is kept for the next request.
 	keptBuffer = 2 * smallBody
@@ -64,16 +64,29 @@ func (s *Server) fill(buf *bytes.Buffer, body io.Reader, limit int64) (taken int
 		case int64(buf.Len()) > limit:
 			return taken, tooLargeError(limit)
 		case errors.Is(err, io.EOF):
+			if taken == 0 { // a small one: many of them are much, too
+				taken = int64(buf.Len())
+				err = s.overheld(s.held.Add(taken))
+				return taken, err
+			}
 			return taken, nil
 		case err != nil:
 			return taken, brokenBody(err)
 		}
 		share := int64(buf.Len()) // which the next step may double
 		taken += share
-		if s.held.Add(share) > s.opt.Limits.BufferedBytes {
-			return taken, gate.Errorf(gate.CodeOverloaded, "server holds too many large requests, try again")
+		if err := s.overheld(s.held.Add(share)); err != nil {
+			return taken, err
 		}
 	}
+}
+
+// overheld is an error when all bodies together take more than they may.
+func (s *Server) overheld(bytes int64) error {
+	if bytes <= s.opt.Limits.BufferedBytes {
+		return nil
+	}
+	return gate.Errorf(gate.CodeOverloaded, "server holds too much of large requests, try again")
 }
 
 // answer writes v as JSON.

@@ -47,7 +47,7 @@ func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyK
 	if err != nil { // the store is down: answer all the same, by on_gate_error
 		s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be reserved",
 			slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
-		return s.decide(c, ev, gate.Options{})
+		return s.decideUnreserved(c, ev, err)
 	}
 	if stored != "" {
 		return s.replay(c, stored)
@@ -69,6 +69,19 @@ func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyK
 		return err
 	}
 	decided = d.GateError == nil // if its commit failed, a retry may try again at once
+	return s.conclude(c, &ev, d)
+}
+
+// decideUnreserved answers while no key can be reserved. The answer says that it
+// is degraded: the same key may be counted again.
+func (s *Server) decideUnreserved(c echo.Context, ev gate.Event, cause error) error {
+	d, err := s.opt.Gate.Decide(s.running, ev, gate.Options{})
+	if err != nil {
+		return err
+	}
+	if d.GateError == nil {
+		d.Degraded, d.GateError = true, &gate.Failure{Code: gate.StoreUnavailable, Message: "the Idempotency-Key could not be reserved: " + cause.Error()}
+	}
 	return s.conclude(c, &ev, d)
 }
 

@@ -83,8 +83,9 @@ type Limits struct {
 	BodyBytes       int64 // body of an evaluation; 32 MiB
 	SpecBytes       int64 // a spec; 4 MiB
 	TranscriptBytes int64 // one upload, streamed; 2 GiB
-	// BufferedBytes is what all bodies beyond 64 KiB that are in memory at
-	// once may take together; 1 GiB. Beyond it: overloaded.
+	// BufferedBytes is what the bodies of all evaluations that run may take
+	// together; 128 MiB. Beyond it: overloaded. An evaluation needs some nine
+	// times its body: the fields, each hook's context, the request to a model.
 	BufferedBytes int64
 	InFlight      int64 // evaluations at once; 20,000. Beyond it: overloaded.
 }
@@ -140,7 +141,7 @@ func New(opt Options) (*Server, error) {
 		BodyBytes:       cmp.Or(opt.Limits.BodyBytes, 32<<20),
 		SpecBytes:       cmp.Or(opt.Limits.SpecBytes, 4<<20),
 		TranscriptBytes: cmp.Or(opt.Limits.TranscriptBytes, 2<<30),
-		BufferedBytes:   cmp.Or(opt.Limits.BufferedBytes, 1<<30),
+		BufferedBytes:   cmp.Or(opt.Limits.BufferedBytes, 128<<20),
 		InFlight:        cmp.Or(opt.Limits.InFlight, 20_000),
 	}
 	opt.ShutdownGrace = cmp.Or(opt.ShutdownGrace, 30*time.Second)

@@ -179,7 +179,9 @@ func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) 
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
-	return s.temporary(sp, path), nil
+	rendered := s.temporary(sp, path)
+	rendered.original = st
+	return rendered, nil
 }
 
 // openConversation opens the file of an event's conversation, and gives its path

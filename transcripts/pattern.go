@@ -62,6 +62,9 @@ func compile(text string) (*pattern, error) {
 	if err != nil {
 		return bad("%q cannot run: %s", text, explain(err))
 	}
+	if gate.PatternCost(tree) > gate.MaxPatternCost { // before RE2 sees it: it cannot be interrupted
+		return bad("%q is too costly: shorten its repetitions", text)
+	}
 	if _, err := re2.Compile(text); err != nil {
 		return bad("%q cannot run: %s", text, err)
 	}

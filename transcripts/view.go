@@ -31,8 +31,9 @@ type view struct {
 	file      *os.File
 	text      io.ReaderAt // file; tests count what is read
 	size      int64
-	known     *index // nil: to be built when it is needed
-	temporary bool   // path is ours and goes with Close
+	known     *index      // nil: to be built when it is needed
+	temporary bool        // path is ours and goes with Close
+	original  os.FileInfo // of the file at raw, where that is not path; nil: none
 
 	store    *Store
 	building sync.Mutex
@@ -48,6 +49,16 @@ func (s *Store) newView(v *view) *view {
 
 func (v *view) Path() string    { return v.path }
 func (v *view) RawPath() string { return v.raw }
+
+// Is reports whether a file that was opened at Path or RawPath is the view's
+// own: whoever owns the directory may have put another there since.
+func (v *view) Is(path string, about os.FileInfo) bool {
+	if path == v.raw && v.original != nil {
+		return os.SameFile(v.original, about)
+	}
+	own, err := v.file.Stat()
+	return err == nil && os.SameFile(own, about)
+}
 
 // Close gives the file back, and removes a temporary one.
 func (v *view) Close() error {

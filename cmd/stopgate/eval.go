@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -64,6 +65,9 @@ func (c evalCommand) Run(p process) error {
 	d, err := app.gate.Decide(p.ctx, ev, gate.Options{Specs: allActive(specs)})
 	if err != nil {
 		return exit{exitInput, err}
+	}
+	if p.ctx.Err() != nil { // hooks were cut short: what came of it is no decision
+		return exit{exitInternal, errors.New("interrupted")}
 	}
 	if c.JSON {
 		err = printJSON(p.stdout, d.WithoutEvidence())

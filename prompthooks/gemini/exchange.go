@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -75,6 +76,11 @@ func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 		ex.fault = fmt.Errorf("the body is larger than %d bytes", maxBodyBytes)
 		return nil, ex.fault
 	}
+	// A proxy that echoes what it was sent must not have the key reach a
+	// record, or as a reason the gated agent.
+	if key := req.Header.Get("X-Goog-Api-Key"); key != "" {
+		body = bytes.ReplaceAll(body, []byte(key), []byte("[key]"))
+	}
 	ex.read(body)
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
@@ -86,11 +92,7 @@ func (ex *exchange) read(body []byte) {
 		Candidates []struct {
 			Content json.RawMessage `json:"content"`
 		} `json:"candidates"`
-		Error *struct {
-			Code    int              `json:"code"`
-			Message string           `json:"message"`
-			Details []map[string]any `json:"details"`
-		} `json:"error"`
+		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(body, &b) != nil {
 		return // the SDK says what is wrong
@@ -98,30 +100,51 @@ func (ex *exchange) read(body []byte) {
 	if len(b.Candidates) > 0 && string(b.Candidates[0].Content) != "null" {
 		ex.content = b.Candidates[0].Content
 	}
-	if b.Error == nil {
+	if len(b.Error) == 0 || string(b.Error) == "null" {
 		return
 	}
-	for _, d := range b.Error.Details {
+	// Whatever form it has, it is an error; what of it cannot be read is zero.
+	var e struct {
+		Code    int              `json:"code"`
+		Message string           `json:"message"`
+		Details []map[string]any `json:"details"`
+	}
+	_ = json.Unmarshal(b.Error, &e)
+	for _, d := range e.Details {
 		if delay, ok := d["retryDelay"].(string); ok {
-			if wait, err := time.ParseDuration(delay); err == nil {
-				ex.retryAfter = max(ex.retryAfter, wait)
-			}
+			ex.retryAfter = max(ex.retryAfter, seconds(delay))
 		}
 	}
 	if ex.status < 300 {
 		// Some gateways put an error into a success; the SDK would see an
 		// empty answer.
-		ex.fault = errors.New(cmp.Or(b.Error.Message, "an error without a message"))
-		if b.Error.Code >= 400 && b.Error.Code <= 599 {
-			ex.status = b.Error.Code
+		ex.fault = errors.New(cmp.Or(e.Message, "an error without a message"))
+		if e.Code >= 400 && e.Code <= 599 {
+			ex.status = e.Code
 		}
 	}
+}
+
+// longest is what a wait too long to be written as a duration is read as.
+const longest = 24 * time.Hour
+
+// seconds reads a wait as "3.5s"; what is no such text is 0.
+func seconds(text string) time.Duration {
+	number, ok := strings.CutSuffix(text, "s")
+	n, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil && !errors.Is(err, strconv.ErrRange) || !(n > 0) {
+		return 0
+	}
+	if n > longest.Seconds() {
+		return longest
+	}
+	return time.Duration(n * float64(time.Second))
 }
 
 // retryAfter reads the header: seconds, or a date. What cannot be read, or is
 // past, is 0.
 func retryAfter(value string, now time.Time) time.Duration {
-	if s, err := strconv.Atoi(value); err == nil {
+	if s, err := strconv.Atoi(value); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(max(min(s, 86400), 0)) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {

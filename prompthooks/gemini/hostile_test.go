@@ -1,0 +1,86 @@
+package gemini
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"stopgate/prompthooks"
+)
+
+const echoedKey = "AIzaSySecretKey0123456789"
+
+func answerOf(t *testing.T, h http.HandlerFunc) (prompthooks.Response, error) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		h(w, r)
+	}))
+	t.Cleanup(server.Close)
+	p, err := New(t.Context(), Options{APIKey: echoedKey, BaseURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Generate(t.Context(), prompthooks.Request{Model: "m", Messages: []prompthooks.Message{{Role: prompthooks.User, Text: "x"}}})
+}
+
+// The key leaves by no way: not in an answer's text (it goes to evidence, and
+// as a reason to the gated agent), not in Detail (the hook's error), not in the
+// arguments of a call.
+func TestKeyInAnswers(t *testing.T) {
+	for name, body := range map[string]string{
+		"reason":       `{"candidates":[{"content":{"role":"model","parts":[{"text":"{\"ok\":false,\"reason\":\"bad key KEY\"}"}]},"finishReason":"STOP"}]}`,
+		"detail":       `{"candidates":[{"content":{"role":"model","parts":[]},"finishReason":"SAFETY","finishMessage":"KEY"}]}`,
+		"block reason": `{"promptFeedback":{"blockReason":"OTHER","blockReasonMessage":"key KEY may not"}}`,
+		"arguments":    `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"submit_verdict","args":{"ok":false,"reason":"KEY"}}}]},"finishReason":"STOP"}]}`,
+		"call name":    `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"KEY","args":{}}}]},"finishReason":"STOP"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, err := answerOf(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, strings.ReplaceAll(body, "KEY", r.Header.Get("X-Goog-Api-Key")))
+			})
+			answer.Message.Native = nil // goes back to the server alone
+			all, _ := json.Marshal(answer)
+			if err != nil || strings.Contains(string(all), echoedKey) {
+				t.Errorf("the key is in the response: %s (%v)", all, err)
+			}
+		})
+	}
+}
+
+// A success that carries an error is no answer, in whatever form gateways write
+// the error (a text, a list), also with a candidate beside it.
+func TestErrorBesideCandidate(t *testing.T) {
+	for _, fault := range []string{`"quota exceeded"`, `[{"code":429}]`, `true`, `{"code":"429","message":"quota"}`, `{"message":["x"]}`} {
+		answer, err := answerOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"error":`+fault+`,"candidates":[{"content":{"role":"model","parts":[{"text":"{\"ok\":true}"}]},"finishReason":"STOP"}]}`)
+		})
+		if err == nil {
+			t.Errorf("error %s: taken for the answer %q", fault, answer.Message.Text)
+		}
+	}
+}
+
+// A wait that is too long to be written as a duration is long, not none: a
+// judge that reads it as 0 hammers a server that begged for the opposite.
+func TestHugeRetryAfter(t *testing.T) {
+	now := time.Now()
+	for _, value := range []string{"99999999999999999999", "9223372036854775808"} {
+		if got := retryAfter(value, now); got < time.Hour {
+			t.Errorf("Retry-After %s is read as %v", value, got)
+		}
+	}
+	for _, delay := range []string{"99999999999999s", "1e12s"} {
+		var ex exchange
+		ex.read([]byte(`{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"` + delay + `"}]}}`))
+		if ex.retryAfter < time.Hour {
+			t.Errorf("retryDelay %s is read as %v", delay, ex.retryAfter)
+		}
+	}
+}
