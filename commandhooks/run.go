@@ -130,7 +130,7 @@ func (p *process) watch(ctx context.Context, ended <-chan struct{}) killed {
 	defer look.Stop()
 	tooMuch := false
 	for {
-		why := notKilled
+		var why killed
 		select {
 		case <-ended:
 			return notKilled

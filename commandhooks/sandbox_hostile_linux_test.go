@@ -194,7 +194,8 @@ func TestSandboxTranscriptDirectorySwapped(t *testing.T) {
 func TestSandboxTranscriptSwappedAtTheMount(t *testing.T) {
 	needsPtrace(t)
 	base := openDir(t)
-	project, link := mkdir(t, base, "project"), ""
+	project := mkdir(t, base, "project")
+	var link string
 	secrets := mkdir(t, base, "secrets")
 	for dir, text := range map[string]string{project: "the conversation", secrets: "THE SECRET"} {
 		file := filepath.Join(dir, "t.txt")
