@@ -150,7 +150,7 @@ func FuzzCommandOutput(f *testing.F) {
 			signal = signalName(syscall.Signal(number))
 		}
 		e := ending{code: code, signal: signal, timedOut: timedOut, stdout: text{stdout, cut}, stderr: text{kept: stderr}}
-		v := judge(gate.EventName(event), e)
+		v := judge(gate.EventName(strings.ToValidUTF8(event, "?")), e) // names of events are ours
 		exited := !timedOut && signal == ""
 		switch {
 		case (v.Outcome == gate.NoVerdict) != (v.Failure != nil):
