@@ -436,6 +436,24 @@ func (e *evaluation) commit(ctx context.Context) Decision {
 	return rec.Decision
 }
 
+// DecideForHost is Decide for hosts that take an error for "allow": what goes
+// wrong is answered by OnGateError. When ctx ends, hooks that still run have
+// timed out.
+func (g *Gate) DecideForHost(ctx context.Context, ev Event) Decision {
+	if ev.Name == "" {
+		return Decision{Outcome: Allow} // no hook is about it
+	}
+	d, err := g.Decide(ctx, ev, Options{})
+	if err == nil {
+		return d
+	}
+	code := Internal
+	if CodeOf(err) == CodeNotFound {
+		code = UnknownAgent
+	}
+	return g.Fail(ctx, ev, &Failure{Code: code, Message: err.Error()})
+}
+
 // Fail answers an event that the gate could not take on: by OnGateError, with
 // the cause in the answer. It is recorded where that is possible, and counts
 // nothing.
