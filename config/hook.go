@@ -32,6 +32,7 @@ func readHook(o *object, event gate.EventName, level gate.Level) gate.Hook {
 		checkPrompt(o, &h)
 	}
 	h.MaxRejections = readMaxRejections(o, &h)
+	readJudging(o, &h)
 	h.Matcher = readMatcher(o, event, level)
 	return h
 }
@@ -79,6 +80,17 @@ func readMaxRejections(o *object, h *gate.Hook) int {
 		o.warnf(o.child("maxRejections"), o.place("maxRejections"), "maxRejections has no effect here: it limits prompt hooks on Stop")
 	}
 	return most
+}
+
+// readJudging reads what is ours of a prompt hook: docs/judging.md.
+func readJudging(o *object, h *gate.Hook) {
+	h.Threshold = o.share("threshold")
+	h.EvidenceRequired = o.oneOf("evidence", "optional", "required") == "required"
+	for _, name := range []string{"threshold", "evidence"} {
+		if n := o.value(name); n != nil && h.Type != gate.PromptHook {
+			o.warnf(o.child(name), n.pos, "%s has no effect on a command hook", name)
+		}
+	}
 }
 
 // maxMatcherBytes bounds what one compiled matcher can cost; the longest list of

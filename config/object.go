@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -91,6 +92,21 @@ func (o *object) whole(name string, least, most int, unit string) (i int, ok boo
 		return 0, false
 	}
 	return i, true
+}
+
+// share reads a number above 0 and up to 1; 0 if it is not set.
+func (o *object) share(name string) float64 {
+	const want = "a number above 0 and up to 1"
+	n := o.typed(name, numberKind, want)
+	if n == nil {
+		return 0
+	}
+	f, err := strconv.ParseFloat(n.text, 64)
+	if err != nil || !(f > 0 && f <= 1) {
+		o.errorf(o.child(name), n.pos, "%s is %s, want %s", name, cut(n.shown()), want)
+		return 0
+	}
+	return f
 }
 
 // isNumber reports whether a text is a JSON number.

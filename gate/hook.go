@@ -53,6 +53,7 @@ const (
 	MaxMaxRejections     = 25
 	MaxScriptBytes       = 65536
 	DefaultModel         = "ReasoningFast"
+	DefaultThreshold     = 0.5
 )
 
 // Hook is one compiled check, ready to be asked. It is not changed after the
@@ -72,10 +73,16 @@ type Hook struct {
 	// spec did not set it (spec/azure.md 35).
 	MaxRejections int
 
-	Prompt  string // prompt hooks
-	Model   string // prompt hooks: a tier or a deployment name (spec/azure.md 50)
-	Command string // command hooks: a shell line …
-	Script  string // … or a whole script with its shebang
+	Prompt string // prompt hooks
+	Model  string // prompt hooks: a tier or a deployment name (spec/azure.md 50)
+	// Threshold is the probability from which on a judge's verdict is a pass; 0:
+	// [DefaultThreshold]. It matters where the judge gives one.
+	Threshold float64
+	// EvidenceRequired: a verdict without quotes, or with one that is nowhere in
+	// the conversation, is none.
+	EvidenceRequired bool
+	Command          string // command hooks: a shell line …
+	Script           string // … or a whole script with its shebang
 }
 
 // countsRejections reports whether the hook's rejections count against

@@ -47,6 +47,11 @@ type Transcript interface {
 	// context lines round them, and a last line that says what was left out.
 	// A pattern that RE2 cannot run is a [*Failure] with BadOutput.
 	GrepSearch(ctx context.Context, q Grep) (string, error)
+	// Outline is the whole conversation, numbered, where it fits into limit
+	// bytes; else a map of it: what was asked, which tools were called with
+	// what, what failed, and on which line each stands. Empty where there is no
+	// map, as of long plain text. An error means that it could not be read.
+	Outline(ctx context.Context, limit int) (text string, whole bool, err error)
 	Close() error
 }
 

@@ -124,6 +124,18 @@ type Evidence struct {
 	Stdout   string `json:"stdout,omitempty"`    // cut to EvidenceBytes
 	Stderr   string `json:"stderr,omitempty"`    // cut to EvidenceBytes
 	Steps    []Step `json:"steps,omitempty"`     // prompt hooks: what the judge did, in order
+	// Of prompt hooks: how sure the judge was that the check is passed, 0 to 1,
+	// where it said so; and what it quotes.
+	Probability *float64 `json:"probability,omitempty"`
+	Quotes      []Quote  `json:"quotes,omitempty"`
+}
+
+// Quote is a text that a judge bases its verdict on.
+type Quote struct {
+	Line  int    `json:"line,omitempty"` // of the conversation; 0: of the event
+	Quote string `json:"quote"`
+	// Verified: it stands there. One that does not was made up.
+	Verified bool `json:"verified"`
 }
 
 // EvidenceBytes is how much of one text a record keeps.

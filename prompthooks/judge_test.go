@@ -74,6 +74,8 @@ func (p page) ReadFile(ctx context.Context, offset, limit int) (string, error) {
 	}
 	return p.read(ctx, offset, limit)
 }
+func (p page) Outline(context.Context, int) (string, bool, error) { return "", false, nil }
+
 func (p page) GrepSearch(ctx context.Context, q gate.Grep) (string, error) {
 	if p.grep == nil {
 		return "1\tuser: make the tests green\n", nil

@@ -87,9 +87,10 @@ type Tool struct {
 // Schema is the part of JSON Schema that every provider understands; its JSON
 // form is JSON Schema. It is not changed once made, so it may be shared.
 type Schema struct {
-	Type        string             `json:"type"` // object, string, integer, boolean
+	Type        string             `json:"type"` // object, array, string, integer, number, boolean
 	Description string             `json:"description,omitempty"`
 	Enum        []string           `json:"enum,omitempty"`
+	Items       *Schema            `json:"items,omitempty"` // of an array
 	Properties  map[string]*Schema `json:"properties,omitempty"`
 	Required    []string           `json:"required,omitempty"`
 	// Order is in which order a model should write the properties, where a

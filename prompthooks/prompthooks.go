@@ -63,6 +63,7 @@ type Judge struct {
 	maxRounds int
 	maxTokens int
 	days      daily
+	newFence  func() string
 }
 
 var _ gate.Evaluator = (*Judge)(nil)
@@ -81,7 +82,7 @@ func New(o Options) (*Judge, error) {
 	case o.DailyTokens > 0 && o.Now == nil:
 		return nil, errors.New("prompthooks: Options.DailyTokens needs Options.Now")
 	}
-	j := &Judge{model: o.Model, maxRounds: o.MaxRounds, maxTokens: o.MaxTokens, days: daily{limit: o.DailyTokens, now: o.Now}}
+	j := &Judge{model: o.Model, maxRounds: o.MaxRounds, maxTokens: o.MaxTokens, newFence: newFence, days: daily{limit: o.DailyTokens, now: o.Now}}
 	if j.maxRounds == 0 {
 		j.maxRounds = DefaultMaxRounds
 	}
@@ -113,6 +114,9 @@ func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	} else if t.repaired {
 		v.Notes = append(v.Notes, gate.Repaired)
 	}
-	v.Model, v.Usage, v.Evidence = deployment, &t.usage, &gate.Evidence{Steps: t.steps}
+	if v.Evidence == nil {
+		v.Evidence = &gate.Evidence{}
+	}
+	v.Model, v.Usage, v.Evidence.Steps = deployment, &t.usage, t.steps
 	return v
 }

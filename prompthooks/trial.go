@@ -24,13 +24,15 @@ type trial struct {
 	rounds   int // answers with tool calls
 	repaired bool
 
+	event *string // what [trial.eventText] found
+
 	usage    gate.Usage
 	lastCost int // tokens of the last call
 	steps    []gate.Step
 }
 
 func newTrial(ctx context.Context, j *Judge, m Model, deployment string, in gate.Input) *trial {
-	t := &trial{judge: j, model: m, in: in, fence: newFence(), req: Request{Model: deployment}}
+	t := &trial{judge: j, model: m, in: in, fence: j.newFence(), req: Request{Model: deployment}}
 	if end, ok := ctx.Deadline(); ok {
 		now := time.Now()
 		left := float64(end.Sub(now))
@@ -49,7 +51,7 @@ func newTrial(ctx context.Context, j *Judge, m Model, deployment string, in gate
 // submit_verdict is the only one it may call: so the conversation stays valid
 // for providers that want every tool in it declared, and its prefix cached.
 func (t *trial) run(ctx context.Context) (gate.Verdict, error) {
-	if err := t.open(); err != nil {
+	if err := t.open(ctx); err != nil {
 		return gate.Verdict{}, err
 	}
 	for {
@@ -63,9 +65,12 @@ func (t *trial) run(ctx context.Context) (gate.Verdict, error) {
 			}
 			continue
 		}
-		v, err := t.verdict(answer)
+		v, err := t.verdict(ctx, answer)
 		if err == nil {
 			return v, nil
+		}
+		if ctx.Err() != nil {
+			return gate.Verdict{}, ctx.Err()
 		}
 		if t.repaired || answer.Finish == Refused {
 			return gate.Verdict{}, err
@@ -75,7 +80,7 @@ func (t *trial) run(ctx context.Context) (gate.Verdict, error) {
 }
 
 // open writes the first message.
-func (t *trial) open() error {
+func (t *trial) open(ctx context.Context) error {
 	h := t.in.Hook
 	text, shortened, err := renderPrompt(h.Prompt, t.in.Context, t.fence)
 	if err != nil {
@@ -93,8 +98,37 @@ func (t *trial) open() error {
 		t.req.System += systemTools
 		t.req.Tools = judgeTools(form)
 	}
+	if t.in.Transcript != nil {
+		outline, err := t.outline(ctx)
+		if err != nil {
+			return err
+		}
+		text += outline
+	}
 	t.say(Message{Role: User, Text: text})
 	return nil
+}
+
+// mapBytes is how much of the conversation, or of a map of it, a judge sees
+// before it reads: some 4,000 tokens, paid again with each round.
+const mapBytes = 16 << 10
+
+// outline shows the conversation, or what stands where in it.
+func (t *trial) outline(ctx context.Context) (string, error) {
+	text, whole, err := t.in.Transcript.Outline(ctx, mapBytes)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", &gate.Failure{Code: gate.TranscriptUnreadable, Message: "the transcript could not be read: " + err.Error()}
+	}
+	switch {
+	case text == "":
+		return "", nil
+	case whole:
+		return "\n\nThe conversation, whole, with its line numbers:\n" + fenced(t.fence, text), nil
+	}
+	return "\n\nA map of the conversation (line number, who: what; the lines themselves are there to be read and searched):\n" + fenced(t.fence, text), nil
 }
 
 // say adds a message to the conversation.
@@ -109,8 +143,9 @@ func (t *trial) say(m Message) {
 	}
 }
 
-// verdict reads an answer that is not a wish to read on.
-func (t *trial) verdict(answer Response) (gate.Verdict, error) {
+// verdict reads an answer that is not a wish to read on, looks up what it
+// quotes, and weighs it by the hook's threshold.
+func (t *trial) verdict(ctx context.Context, answer Response) (gate.Verdict, error) {
 	detail := ""
 	if answer.Detail != "" {
 		detail = " (" + cut(answer.Detail, 200) + ")"
@@ -127,7 +162,35 @@ func (t *trial) verdict(answer Response) (gate.Verdict, error) {
 	if err != nil {
 		return gate.Verdict{}, &gate.Failure{Code: gate.BadVerdict, Message: err.Error()}
 	}
+	if err := t.checkQuotes(ctx, v.Evidence); err != nil {
+		return gate.Verdict{}, err
+	}
+	weigh(t.in.Hook, &v)
 	return v, nil
+}
+
+// checkQuotes looks up what a verdict rests on. A hook that wants evidence gets
+// no verdict without: an invented quote is none.
+func (t *trial) checkQuotes(ctx context.Context, found *gate.Evidence) error {
+	var quotes []gate.Quote
+	if found != nil {
+		quotes = found.Quotes
+	}
+	if err := t.verify(ctx, quotes); err != nil {
+		return err
+	}
+	if !t.in.Hook.EvidenceRequired {
+		return nil
+	}
+	if len(quotes) == 0 {
+		return &gate.Failure{Code: gate.BadVerdict, Message: "the verdict quotes nothing, and the hook wants evidence"}
+	}
+	for _, q := range quotes {
+		if !q.Verified {
+			return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("the verdict quotes %q, which stands nowhere", cut(q.Quote, 120))}
+		}
+	}
+	return nil
 }
 
 // verdictOf is what a message says in its calls of submit_verdict, or in its

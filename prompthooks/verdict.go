@@ -75,7 +75,9 @@ var errNoDecision = errors.New(`the answer states no decision: no JSON object wi
 func readDecision(event gate.EventName, object []byte) (gate.Verdict, error) {
 	v, err := gate.ReadAnswer(event, object)
 	if err == nil && gate.DecisionIn(object) {
-		return v, nil
+		if err = readWorking(event, object, &v); err == nil {
+			return v, nil
+		}
 	}
 	if err == nil || !bytesContainAny(object, `"ok"`, `"decision"`, `"permissionDecision"`, `"continue"`) {
 		return gate.Verdict{}, errNoDecision

@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -84,7 +85,7 @@ func (r *rendering) appendResult(b []byte, s step) []byte {
 		failed = "failed"
 	}
 	b = appendMark(b, "tool", optional(name), inBrackets(s.ID), failed)
-	return appendText(b, cutResult(s.text), "")
+	return appendText(b, cutResult(spread(s.text)), "")
 }
 
 // remember keeps a call until its result comes. Results follow soon, so that
@@ -124,6 +125,37 @@ func cutResult(text string) string {
 		tail++
 	}
 	return fmt.Sprintf("%s\n[… %d of the result's %d bytes left out …]\n%s", text[:head], tail-head, len(text), text[tail:])
+}
+
+// spread is a result that is a JSON object or array with one field a line, so
+// that a search hits the field and not the whole; any other text as it is.
+func spread(text string) string {
+	const most, deep = 256 << 10, 32 // so that what comes of it is bounded too
+	trimmed := strings.TrimSpace(text)
+	if len(trimmed) > most || len(trimmed) < 2 || trimmed[0] != '{' && trimmed[0] != '[' || nesting(trimmed) > deep {
+		return text
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(trimmed), "", " ") != nil {
+		return text
+	}
+	return b.String()
+}
+
+// nesting is how deep the brackets of a JSON text go, those in strings counted
+// too.
+func nesting(text string) int {
+	depth, deepest := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // resultText is a tool's result as text: a string, an array of parts, or any

@@ -54,7 +54,11 @@ func appendContent(b []byte, role string, parts content, own func([]byte) []byte
 			b, marked = own(b), true
 		}
 		if isText {
-			b = appendText(b, p.Text, "")
+			text := p.Text
+			if role == "tool" || role == "function" || depth > 0 {
+				text = spread(text)
+			}
+			b = appendText(b, text, "")
 		} else {
 			b = append(append(append(b, '['), label(p.Type)...), " part, not shown]\n"...)
 		}

@@ -186,7 +186,7 @@ func TestDocumentedAgentEndToEnd(t *testing.T) {
 func TestAzure29JudgeReadsTheUploadedConversation(t *testing.T) {
 	s := newService(t)
 	s.upload(hooks+"completeness-gate", "azure-globalhook.json")
-	s.do(http.MethodPut, "/v1/sessions/s/transcript", "text/plain", []byte("user: fix it\ntool: 3 tests failed\n"))
+	s.do(http.MethodPut, "/v1/sessions/s/transcript", "text/plain", []byte("user: fix it\ntool: 3 tests failed\n"+strings.Repeat("assistant: thinking about it\n", 1000)))
 	s.answer = func(request string) string {
 		if strings.Contains(request, "3 tests failed") {
 			return `{"ok":false,"reason":"3 tests failed"}`

@@ -90,7 +90,7 @@ func schema(s *prompthooks.Schema) *genai.Schema {
 		return nil
 	}
 	g := &genai.Schema{Type: genai.Type(strings.ToUpper(s.Type)), Description: s.Description, Enum: s.Enum,
-		Required: s.Required, PropertyOrdering: s.Order}
+		Items: schema(s.Items), Required: s.Required, PropertyOrdering: s.Order}
 	for name, p := range s.Properties {
 		if g.Properties == nil {
 			g.Properties = map[string]*genai.Schema{}
