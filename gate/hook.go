@@ -78,8 +78,8 @@ type Hook struct {
 	// Threshold is the probability from which on a judge's verdict is a pass; 0:
 	// [DefaultThreshold]. It matters where the judge gives one.
 	Threshold float64
-	// EvidenceRequired: a verdict without quotes, or with one that is nowhere in
-	// the conversation, is none.
+	// EvidenceRequired: a pass without a quote, and any verdict with one that
+	// stands nowhere, is no verdict.
 	EvidenceRequired bool
 	Command          string // command hooks: a shell line …
 	Script           string // … or a whole script with its shebang

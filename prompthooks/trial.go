@@ -162,19 +162,20 @@ func (t *trial) verdict(ctx context.Context, answer Response) (gate.Verdict, err
 	if err != nil {
 		return gate.Verdict{}, &gate.Failure{Code: gate.BadVerdict, Message: err.Error()}
 	}
-	if err := t.checkQuotes(ctx, v.Evidence); err != nil {
+	if err := t.checkQuotes(ctx, v); err != nil {
 		return gate.Verdict{}, err
 	}
 	weigh(t.in.Hook, &v)
 	return v, nil
 }
 
-// checkQuotes looks up what a verdict rests on. A hook that wants evidence gets
-// no verdict without: an invented quote is none.
-func (t *trial) checkQuotes(ctx context.Context, found *gate.Evidence) error {
+// checkQuotes looks up what a verdict rests on. For a hook that wants evidence a
+// pass without a quote is no verdict, nor is any with an invented one; a refusal
+// may rest on what is nowhere.
+func (t *trial) checkQuotes(ctx context.Context, v gate.Verdict) error {
 	var quotes []gate.Quote
-	if found != nil {
-		quotes = found.Quotes
+	if v.Evidence != nil {
+		quotes = v.Evidence.Quotes
 	}
 	if err := t.verify(ctx, quotes); err != nil {
 		return err
@@ -182,7 +183,7 @@ func (t *trial) checkQuotes(ctx context.Context, found *gate.Evidence) error {
 	if !t.in.Hook.EvidenceRequired {
 		return nil
 	}
-	if len(quotes) == 0 {
+	if len(quotes) == 0 && v.Outcome == gate.Allow {
 		return &gate.Failure{Code: gate.BadVerdict, Message: "the verdict quotes nothing, and the hook wants evidence"}
 	}
 	for _, q := range quotes {
