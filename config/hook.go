@@ -82,11 +82,27 @@ func readMaxRejections(o *object, h *gate.Hook) int {
 	return most
 }
 
+// A panel of more judges, or of more models, costs more than it finds.
+const (
+	maxVotes  = 9
+	maxModels = 3
+)
+
 // readJudging reads what is ours of a prompt hook: docs/judging.md.
 func readJudging(o *object, h *gate.Hook) {
 	h.Threshold = o.share("threshold")
 	h.EvidenceRequired = o.oneOf("evidence", "optional", "required") == "required"
-	for _, name := range []string{"threshold", "evidence"} {
+	if votes, ok := o.whole("votes", 1, maxVotes, ""); ok {
+		if h.Votes = votes; votes%2 == 0 {
+			o.errorf(o.child("votes"), o.place("votes"), "votes is %d, want an odd number: half of the judges must not stand against the other half", votes)
+		}
+	}
+	if h.Models = o.texts("models"); len(h.Models) > maxModels {
+		o.errorf(o.child("models"), o.place("models"), "models has %d names, want at most %d", len(h.Models), maxModels)
+	} else if len(h.Models) > 0 && h.Votes < len(h.Models) {
+		o.errorf(o.child("models"), o.place("models"), "models has %d names for %d votes: set votes to an odd number from %[1]d on", len(h.Models), max(h.Votes, 1))
+	}
+	for _, name := range []string{"threshold", "evidence", "votes", "models"} {
 		if n := o.value(name); n != nil && h.Type != gate.PromptHook {
 			o.warnf(o.child(name), n.pos, "%s has no effect on a command hook", name)
 		}

@@ -222,3 +222,36 @@ func TestFaultPromptjson08PromptAsksForAnotherAnswer(t *testing.T) {
 		}
 	}
 }
+
+func TestJudgingFields(t *testing.T) {
+	for _, c := range []struct{ name, fields, finding string }{
+		{"all of them", `"threshold":0.8,"evidence":"required","votes":3,"models":["Reasoning","gemini/x"]`, ""},
+		{"a threshold of nothing", `"threshold":0`, "threshold is 0, want a number above 0 and up to 1"},
+		{"a threshold in percent", `"threshold":80`, "threshold is 80, want a number above 0 and up to 1"},
+		{"a threshold in words", `"threshold":"high"`, "threshold is"},
+		{"another word", `"evidence":"always"`, "evidence is"},
+		{"an even panel", `"votes":4`, "votes is 4, want an odd number"},
+		{"no judge", `"votes":0`, "votes is 0"},
+		{"more models than votes", `"models":["a","b"]`, "models has 2 names for 1 votes"},
+		{"too many models", `"votes":9,"models":["a","b","c","d"]`, "models has 4 names, want at most 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			body := `{"name":"a","properties":{"hooks":{"Stop":[{"prompt":"?",` + c.fields + `}]}}}`
+			spec, _, err := ReadSpec("application/json", []byte(body))
+			switch {
+			case c.finding == "" && err != nil:
+				t.Fatal(err)
+			case c.finding == "":
+				if h := spec.Hooks[0]; h.Threshold != 0.8 || !h.EvidenceRequired || h.Votes != 3 || len(h.Models) != 2 {
+					t.Errorf("%+v", h)
+				}
+			case err == nil || !strings.Contains(err.Error(), c.finding):
+				t.Errorf("%v, want %q", err, c.finding)
+			}
+		})
+	}
+	_, warnings, err := ReadSpec("application/json", []byte(`{"name":"a","properties":{"hooks":{"Stop":[{"type":"command","command":"true","votes":3}]}}}`))
+	if err != nil || len(warnings) == 0 || !strings.Contains(warnings[0].Message, "votes has no effect on a command hook") {
+		t.Errorf("%v %v", warnings, err)
+	}
+}

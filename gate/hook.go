@@ -75,6 +75,10 @@ type Hook struct {
 
 	Prompt string // prompt hooks
 	Model  string // prompt hooks: a tier or a deployment name (spec/azure.md 50)
+	// Votes is how many judges decide, by majority; 0 and 1: one. Models are whom
+	// they ask, in turn; none: all ask Model.
+	Votes  int
+	Models []string
 	// Threshold is the probability from which on a judge's verdict is a pass; 0:
 	// [DefaultThreshold]. It matters where the judge gives one.
 	Threshold float64
@@ -83,6 +87,14 @@ type Hook struct {
 	EvidenceRequired bool
 	Command          string // command hooks: a shell line …
 	Script           string // … or a whole script with its shebang
+}
+
+// Voter is the model that the hook's judge number i asks, from 0.
+func (h *Hook) Voter(i int) string {
+	if len(h.Models) == 0 {
+		return h.Model
+	}
+	return h.Models[i%len(h.Models)]
 }
 
 // countsRejections reports whether the hook's rejections count against

@@ -96,8 +96,18 @@ func New(o Options) (*Judge, error) {
 // answer that states a decision the outcome is NoVerdict, with one of the
 // failures timeout, model_unavailable, model_rate_limited, model_refused,
 // model_truncated, bad_verdict, budget_exhausted, transcript_unreadable.
+//
+// A hook with several votes is judged by a panel.
 func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
-	model, deployment, err := j.model(in.Hook.Model)
+	if in.Hook.Votes > 1 {
+		return j.panel(ctx, in)
+	}
+	return j.single(ctx, in, in.Hook.Voter(0))
+}
+
+// single has one model decide.
+func (j *Judge) single(ctx context.Context, in gate.Input, name string) gate.Verdict {
+	model, deployment, err := j.model(name)
 	if err != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict,
 			Failure: &gate.Failure{Code: gate.ModelUnavailable, Message: err.Error()}}
