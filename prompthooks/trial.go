@@ -16,6 +16,7 @@ type trial struct {
 	model Model
 	in    gate.Input
 	fence string
+	tries int // of one request
 
 	verdictBy, toolsBy time.Time // zero: the hook's time is not limited
 
@@ -32,7 +33,7 @@ type trial struct {
 }
 
 func newTrial(ctx context.Context, j *Judge, m Model, deployment string, in gate.Input) *trial {
-	t := &trial{judge: j, model: m, in: in, fence: j.newFence(), req: Request{Model: deployment}}
+	t := &trial{judge: j, model: m, in: in, fence: j.newFence(), tries: maxTries, req: Request{Model: deployment}}
 	if end, ok := ctx.Deadline(); ok {
 		now := time.Now()
 		left := float64(end.Sub(now))

@@ -147,6 +147,10 @@ type models struct {
 	providers map[string]prompthooks.Model
 }
 
+// parallelModelRequests to one provider, twice what a server decides at once:
+// it holds back what would break this machine, not what a provider limits.
+const parallelModelRequests = 16384
+
 func openModels(ctx context.Context, cfg config.Models) (*models, error) {
 	m := &models{names: cfg, providers: map[string]prompthooks.Model{}}
 	var errs []error
@@ -156,7 +160,7 @@ func openModels(ctx context.Context, cfg config.Models) (*models, error) {
 			errs = append(errs, fmt.Errorf("models.providers.%s: %w", name, err))
 			continue
 		}
-		m.providers[name] = provider
+		m.providers[name] = prompthooks.Guarded(provider, parallelModelRequests)
 	}
 	return m, errors.Join(errs...)
 }
