@@ -35,9 +35,9 @@ type Gate struct {
 
 // Options are what a caller adds to an event.
 type Options struct {
-	// Idempotency is a reservation that the caller holds; Decide completes it
-	// with its commit.
-	Idempotency IdempotencyKey
+	// Idempotency is the request that the decision answers, if it came with a
+	// key: the commit completes it, reserved or not.
+	Idempotency Request
 	// Specs, when not nil, take the place of the gate's own policies: for dry
 	// runs and for evaluations without a server.
 	Specs []*Spec
@@ -77,7 +77,12 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 
 	e.readCounts(ctx)
 	e.verdicts = e.evaluate(ctx, transcript)
-	return e.commit(ctx), nil
+	d, stale := e.commit(ctx)
+	if stale { // once: nothing is skipped at the cap a second time
+		e.verdicts = e.evaluate(ctx, transcript)
+		d, _ = e.commit(ctx)
+	}
+	return d, nil
 }
 
 func policiesOf(specs []*Spec) *Policies {
@@ -140,7 +145,7 @@ type evaluation struct {
 	ev          *Event
 	id          string
 	began       time.Time
-	idempotency IdempotencyKey
+	idempotency Request
 	concerned   bool // hooks are about the event, whether or not they are active
 	uncounted   bool // nobody was asked, so the ledger stays as it is
 	hooks       []*Hook
@@ -249,13 +254,34 @@ func lastTurn(ev *Event) bool {
 	return ev.Name.hookEvent() == Stop && ev.MaxTurns > 0 && ev.Turn >= ev.MaxTurns
 }
 
+// atCap reports whether the hook of a verdict was skipped because of the cap.
+func atCap(v *Verdict) bool { return v.Outcome == Skipped && v.Has(Capped) }
+
+// skippedInVain reports whether a hook was skipped because of a cap that these
+// counts are under: another Stop was let through at the cap, or the user spoke,
+// and this one belongs to the loop that begins there
+// (docs/decisions/0006-two-stops-at-the-cap.md).
+func (e *evaluation) skippedInVain(now Counts) bool {
+	for i := range e.verdicts {
+		if atCap(&e.verdicts[i]) {
+			return now.opened(e.ev).PromptRejections < rejectionCap(e.hooks)
+		}
+	}
+	return false
+}
+
 // evaluate asks every hook, at most Parallel at once, and answers in firing
-// order. It returns when all have answered.
+// order. It returns when all have answered. Where there are verdicts already,
+// only those whose hooks were skipped at the cap are sought again.
 func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verdict {
 	verdicts := make([]Verdict, len(e.hooks))
 	slots := make(chan struct{}, max(e.gate.Parallel, 1))
 	var running sync.WaitGroup
 	for i, h := range e.hooks {
+		if e.verdicts != nil && !atCap(&e.verdicts[i]) {
+			verdicts[i] = e.verdicts[i]
+			continue
+		}
 		if why, skipped := e.skip(h); skipped {
 			verdicts[i] = Verdict{Outcome: Skipped}
 			verdicts[i].note(why)
@@ -388,14 +414,17 @@ func withholdContext(d *Decision) {
 
 // commit stores the decision and answers it. If the store fails, a block
 // leaves as a block; an allow follows OnGateError, except where no hook
-// matched (DESIGN §2).
-func (e *evaluation) commit(ctx context.Context) Decision {
+// matched (DESIGN §2). Stale means that nothing was stored, since hooks that were
+// skipped must be asked first; then seen are the counts to ask them with.
+func (e *evaluation) commit(ctx context.Context) (d Decision, stale bool) {
 	// A caller that has gone away, or a deadline that ended the hooks, does
 	// not undo what was decided.
 	ctx = context.WithoutCancel(ctx)
 	took := e.gate.Now().Sub(e.began)
 	var rec Record
+	var moved Counts
 	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency,
+		Stale: func(now Counts) bool { moved = now; return e.skippedInVain(now) },
 		Settle: func(now Counts) (Counts, Record) {
 			d, next := e.resolve(now)
 			rec = e.record(d, took)
@@ -404,7 +433,12 @@ func (e *evaluation) commit(ctx context.Context) Decision {
 	if !e.counted() {
 		c.Key.Session = ""
 	}
-	if err := e.gate.Store.Commit(ctx, c); err != nil {
+	err := e.gate.Store.Commit(ctx, c)
+	if errors.Is(err, ErrStale) && e.skippedInVain(moved) {
+		e.seen = moved
+		return Decision{}, true
+	}
+	if err != nil {
 		e.storeFailed(err)
 		d, _ := e.resolve(e.seen)
 		rec = e.record(d, took)
@@ -412,7 +446,7 @@ func (e *evaluation) commit(ctx context.Context) Decision {
 	if e.gate.Observe != nil {
 		e.gate.Observe(rec)
 	}
-	return rec.Decision
+	return rec.Decision, false
 }
 
 // Fail answers an event that the gate could not take on: by OnGateError, with
@@ -420,7 +454,8 @@ func (e *evaluation) commit(ctx context.Context) Decision {
 // nothing.
 func (g *Gate) Fail(ctx context.Context, ev Event, cause *Failure) Decision {
 	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), concerned: true, uncounted: true, gateError: cause}
-	return e.commit(ctx)
+	d, _ := e.commit(ctx)
+	return d
 }
 
 // refuse makes an allow a block because the gate itself failed and was told to

@@ -40,14 +40,15 @@ func idempotencyKey(r *http.Request) (gate.IdempotencyKey, error) {
 // The store is asked without the caller's context: a caller that goes away
 // while the key is being reserved, and tries again, must not be counted twice.
 func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyKey, body []byte) error {
-	stored, err := s.opt.Store.Reserve(s.running, key, sha256.Sum256(body), s.leaseTime)
+	opt := gate.Options{Idempotency: gate.Request{Key: key, Body: sha256.Sum256(body)}}
+	stored, err := s.opt.Store.Reserve(s.running, opt.Idempotency, s.leaseTime)
 	if _, refused := errors.AsType[*gate.Error](err); refused {
 		return err
 	}
-	if err != nil { // the store is down: answer all the same, by on_gate_error
+	if err != nil { // the store is down, or was: the commit claims the key if it can
 		s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be reserved",
 			slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
-		return s.decideUnreserved(c, ev, err)
+		return s.decide(c, ev, opt)
 	}
 	if stored != "" {
 		return s.replay(c, stored)
@@ -64,24 +65,11 @@ func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyK
 				slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
 		}
 	}()
-	d, err := s.opt.Gate.Decide(s.running, ev, gate.Options{Idempotency: key})
+	d, err := s.opt.Gate.Decide(s.running, ev, opt)
 	if err != nil {
 		return err
 	}
 	decided = d.GateError == nil // if its commit failed, a retry may try again at once
-	return s.conclude(c, &ev, d)
-}
-
-// decideUnreserved answers while no key can be reserved. The answer says that it
-// is degraded: the same key may be counted again.
-func (s *Server) decideUnreserved(c echo.Context, ev gate.Event, cause error) error {
-	d, err := s.opt.Gate.Decide(s.running, ev, gate.Options{})
-	if err != nil {
-		return err
-	}
-	if d.GateError == nil {
-		d.Degraded, d.GateError = true, &gate.Failure{Code: gate.StoreUnavailable, Message: "the Idempotency-Key could not be reserved: " + cause.Error()}
-	}
 	return s.conclude(c, &ev, d)
 }
 

@@ -187,7 +187,7 @@ func hostileValues(t *testing.T, s gate.Store) {
 			if !state.ActiveHooks[name] || len(state.ActiveHooks) != 1 || len(state.Agents) == 0 || state.Agents[0].SubAgent != name {
 				t.Errorf("session state is %.200q", fmt.Sprint(state))
 			}
-			reserved, err := s.Reserve(t.Context(), gate.IdempotencyKey{Credential: name, Key: name}, [32]byte{}, time.Minute)
+			reserved, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Credential: name, Key: name}, Body: [32]byte{}}, time.Minute)
 			if err != nil || reserved != "" {
 				t.Errorf("reserve: %q, %v", reserved, err)
 			}
@@ -195,7 +195,7 @@ func hostileValues(t *testing.T, s gate.Store) {
 	}
 	t.Run("credential and key do not run together", func(t *testing.T) {
 		for _, k := range []gate.IdempotencyKey{{Credential: "ab", Key: "c"}, {Credential: "a", Key: "bc"}, {Key: "abc"}, {Credential: "abc"}} {
-			if _, err := s.Reserve(t.Context(), k, [32]byte{}, time.Minute); err != nil {
+			if _, err := s.Reserve(t.Context(), gate.Request{Key: k, Body: [32]byte{}}, time.Minute); err != nil {
 				t.Errorf("reserve %+v: %v", k, err)
 			}
 		}
