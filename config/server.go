@@ -16,6 +16,7 @@ type Server struct {
 	Listen      string // host:port
 	Data        string // directory of everything that survives a restart
 	Agents      string // directory of specs, loaded and watched; empty: none
+	HTTP        HTTP
 	Models      Models
 	Sandbox     Sandbox
 	Transcripts Transcripts

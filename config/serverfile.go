@@ -114,6 +114,7 @@ func (r *serverReader) server() Server {
 	if listen := top.text("listen"); listen != "" {
 		s.Listen = listen
 	}
+	s.HTTP = readHTTP(section(top, "http"))
 	s.Models = r.models(section(top, "models"))
 	s.Sandbox = r.sandbox(section(top, "sandbox"))
 	s.Transcripts = r.transcripts(section(top, "transcripts"), s.Listen)

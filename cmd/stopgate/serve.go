@@ -76,6 +76,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
 		Protocol: findProtocol, ProtocolNames: wire.Names(), FindAnswer: app.findAnswer,
 		Log: log, Version: version, Loopback: isLoopback(address),
+		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
 			TranscriptBytes: cfg.Transcripts.MaxSize, InFlight: int64(cfg.Limits.Evaluations)},
 	})
