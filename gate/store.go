@@ -88,9 +88,16 @@ type Records interface {
 	// Record is one evaluation, whole. CodeNotFound.
 	Record(ctx context.Context, id string) (Record, error)
 	// Records lists evaluations, newest first. next is the cursor of the next
-	// page, empty at the end. A cursor that is not ours: CodeValidation.
+	// page, empty at the end; a page may be shorter than the limit, since it
+	// holds about [PageBytes] at most, and at least one record. A cursor that is
+	// not ours: CodeValidation.
 	Records(ctx context.Context, f RecordFilter) (items []RecordSummary, next string, err error)
 }
+
+// PageBytes is about how much of the records one page holds, in bytes as they
+// are stored without evidence and payload. Reasons and contexts of many hooks
+// make a record of a megabyte, and a thousand of those no page.
+const PageBytes = 4 << 20
 
 // RecordFilter picks evaluations; the zero value of a field picks all.
 type RecordFilter struct {

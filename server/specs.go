@@ -176,6 +176,8 @@ func (s *Server) spec(ctx context.Context, kind gate.SpecKind, name string) (doc
 }
 
 // listSpecs answers all, a file's before the uploaded ones (spec/azure.md 4).
+// There are no pages: a client that follows no nextLink would miss specs, and
+// what is listed is in force, so in memory anyway.
 func (s *Server) listSpecs(kind gate.SpecKind) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		inForce := s.opt.Policies.Agents()
