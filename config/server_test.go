@@ -224,19 +224,21 @@ func TestServerFileIsStrict(t *testing.T) {
 func TestServerListensOnLoopbackOnly(t *testing.T) {
 	for listen, loopback := range map[string]bool{"127.0.0.1:8790": true, "127.9.9.9:1": true, "[::1]:1": true, "localhost:0": true, "[::ffff:127.0.0.1]:1": true,
 		"0.0.0.0:8790": false, ":8790": false, "[::]:1": false, "192.168.0.1:1": false, "gate.example:1": false, "127.0.0.1.example:1": false} {
-		s := Server{Listen: listen, Data: "/d", Sandbox: Sandbox{Mode: SandboxAuto}}
-		if err := s.Validate(); (err == nil) != loopback || err != nil && !strings.Contains(err.Error(), "put a proxy that authenticates before it") {
+		_, err := LoadServer("", atHome, func(s *Server) { s.Listen = listen })
+		if (err == nil) != loopback || err != nil && !strings.Contains(err.Error(), "put a proxy that authenticates before it") {
 			t.Errorf("%s: %v", listen, err)
 		}
 	}
 	t.Run("process mode elsewhere is refused for a reason of its own", func(t *testing.T) {
-		s := Server{Listen: "0.0.0.0:1", Data: "/d", Sandbox: Sandbox{Mode: SandboxProcess}}
-		e, _ := errors.AsType[*gate.Error](s.Validate())
+		on := func(listen string) error {
+			_, err := LoadServer("", atHome, func(s *Server) { s.Listen, s.Sandbox.Mode = listen, SandboxProcess })
+			return err
+		}
+		e, _ := errors.AsType[*gate.Error](on("0.0.0.0:1"))
 		if e == nil || len(e.Details) != 2 || !strings.Contains(e.Details[1].Message, "process does not confine scripts") {
 			t.Errorf("error is %+v", e)
 		}
-		s.Listen = "127.0.0.1:1"
-		if err := s.Validate(); err != nil {
+		if err := on("127.0.0.1:1"); err != nil {
 			t.Errorf("on loopback: %v", err)
 		}
 	})

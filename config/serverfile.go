@@ -173,7 +173,7 @@ var hostTranscripts = []string{".claude/projects", ".codex/sessions", ".copilot/
 func (r *serverReader) transcripts(o *object, listen string) Transcripts {
 	defer o.unknown(true)
 	var roots []string
-	if loopback, _ := isLoopback(listen); loopback {
+	if loopback, _ := IsLoopback(listen); loopback {
 		if home := r.getenv("HOME"); filepath.IsAbs(home) {
 			for _, dir := range hostTranscripts {
 				roots = append(roots, filepath.Join(home, dir))

@@ -41,6 +41,9 @@ type Options struct {
 	// Specs, when not nil, take the place of the gate's own policies: for dry
 	// runs and for evaluations without a server.
 	Specs []*Spec
+	// AllActive asks agent-level hooks that are inactive as well: what is tried
+	// is meant to be tried.
+	AllActive bool
 }
 
 // Decide answers one event. It is the straight path of DESIGN §2:
@@ -65,7 +68,9 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 		return Decision{}, err
 	}
 	e.concerned = len(candidates) > 0
-	e.hooks = e.activated(ctx, candidates)
+	if e.hooks = candidates; !opt.AllActive {
+		e.hooks = e.activated(ctx, candidates)
+	}
 
 	transcript, err := e.attach(ctx)
 	if err != nil {

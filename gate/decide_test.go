@@ -557,6 +557,10 @@ func TestAzure12Activation(t *testing.T) {
 	if got := reason("other"); got != "al" {
 		t.Errorf("another thread: %q", got)
 	}
+	d, err := g.Decide(t.Context(), stop("s"), Options{AllActive: true})
+	if err != nil || d.Reason != "od\n\nal" {
+		t.Errorf("all active: %q, %v", d.Reason, err)
+	}
 }
 
 func TestAzure42FailMode(t *testing.T) {

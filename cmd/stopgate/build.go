@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -205,9 +204,4 @@ func absolute(path string) string {
 		return abs
 	}
 	return path
-}
-
-// isLoopback reports whether an address of a listener is of this machine only.
-func isLoopback(address string) bool {
-	return strings.HasPrefix(address, "127.") || strings.HasPrefix(address, "[::1]")
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"stopgate/gate"
@@ -62,7 +61,7 @@ func (c evalCommand) Run(p process) error {
 		return err
 	}
 	defer app.close()
-	d, err := app.gate.Decide(p.ctx, ev, gate.Options{Specs: allActive(specs)})
+	d, err := app.gate.Decide(p.ctx, ev, gate.Options{Specs: specs, AllActive: true})
 	if err != nil {
 		return exit{exitInput, err}
 	}
@@ -115,21 +114,6 @@ func (c evalCommand) event(p process, specs []*gate.Spec) (gate.Event, error) {
 		ev.TranscriptPath, ev.InlineTranscript = absolute(c.Transcript), nil
 	}
 	return ev, nil
-}
-
-// allActive has every agent-level hook active, as a dry run does: what is tried
-// here is meant to be tried.
-func allActive(specs []*gate.Spec) []*gate.Spec {
-	active := make([]*gate.Spec, len(specs))
-	for i, s := range specs {
-		copied := *s
-		copied.Hooks = slices.Clone(s.Hooks)
-		for k := range copied.Hooks {
-			copied.Hooks[k].Activation = gate.Always
-		}
-		active[i] = &copied
-	}
-	return active
 }
 
 // withAgent names the only agent of the files, or "default" when they hold

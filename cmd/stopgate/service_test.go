@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"stopgate/gate"
+	"stopgate/internal/contract"
 )
 
 // service is the real server on a temporary data directory, with Gemini's wire
@@ -119,8 +120,7 @@ func (s *service) copyFile(from, to string) {
 // upload PUTs a file of the documentation as it is.
 func (s *service) upload(path, file string) map[string]any {
 	s.t.Helper()
-	needContract(s.t)
-	body, err := os.ReadFile(filepath.Join(contractExamples, file))
+	body, err := os.ReadFile(filepath.Join(contract.Dir(s.t, "spec/examples"), file))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestAzure10DocumentedSpecsReadBackEqual(t *testing.T) {
 // fault G31: the failMode that was uploaded is the one that is enforced, also
 // after a restart.
 func TestUploadedFailModeIsEnforced(t *testing.T) {
-	needContract(t)
+	contract.Dir(t, "spec/examples")
 	data := t.TempDir()
 	for _, start := range []string{"first", "second"} {
 		t.Run(start+" start", func(t *testing.T) {
