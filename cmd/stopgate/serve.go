@@ -105,7 +105,11 @@ func watch(ctx context.Context, dir string, policies *gate.Policies, log *slog.L
 	go func() {
 		failed <- config.WatchSpecs(ctx, dir, func(specs []*gate.Spec, findings map[string][]gate.Finding) {
 			policies.SetFiles(specs)
-			log.Info("specs loaded", "directory", dir, "resources", len(specs))
+			if len(specs) == 0 {
+				log.Warn("no spec in the agents directory", "directory", dir)
+			} else {
+				log.Info("specs loaded", "directory", dir, "resources", len(specs))
+			}
 			logFindings(log, findings)
 			first()
 		})
