@@ -52,8 +52,9 @@ type Options struct {
 //
 // An error means that there is no decision, since the request was wrong: an
 // [*Error] with CodeNotFound (unknown agent) or CodeValidation (a transcript
-// that may not be read). Whatever goes wrong after that is inside the
-// decision.
+// that may not be read); or since it has one already: CodeConflict (another
+// decision answered its key meanwhile) or CodeIdempotencyMismatch (its key
+// belongs to another body). Whatever else goes wrong is inside the decision.
 //
 // When ctx ends, hooks that still run have timed out.
 func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, error) {
@@ -82,12 +83,12 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 
 	e.readCounts(ctx)
 	e.verdicts = e.evaluate(ctx, transcript)
-	d, stale := e.commit(ctx)
-	if stale { // once: nothing is skipped at the cap a second time
+	d, err := e.commit(ctx)
+	if errors.Is(err, ErrStale) { // once: nothing is skipped at the cap a second time
 		e.verdicts = e.evaluate(ctx, transcript)
-		d, _ = e.commit(ctx)
+		d, err = e.commit(ctx)
 	}
-	return d, nil
+	return d, err
 }
 
 func policiesOf(specs []*Spec) *Policies {
@@ -419,9 +420,12 @@ func withholdContext(d *Decision) {
 
 // commit stores the decision and answers it. If the store fails, a block
 // leaves as a block; an allow follows OnGateError, except where no hook
-// matched (DESIGN §2). Stale means that nothing was stored, since hooks that were
-// skipped must be asked first; then seen are the counts to ask them with.
-func (e *evaluation) commit(ctx context.Context) (d Decision, stale bool) {
+// matched (DESIGN §2).
+//
+// An error means that nothing was stored, with reason: ErrStale, since hooks
+// that were skipped must be asked first (seen are then the counts to ask them
+// with), or the refusal of an idempotency key.
+func (e *evaluation) commit(ctx context.Context) (Decision, error) {
 	// A caller that has gone away, or a deadline that ended the hooks, does
 	// not undo what was decided.
 	ctx = context.WithoutCancel(ctx)
@@ -439,11 +443,14 @@ func (e *evaluation) commit(ctx context.Context) (d Decision, stale bool) {
 		c.Key.Session = ""
 	}
 	err := e.gate.Store.Commit(ctx, c)
-	if errors.Is(err, ErrStale) && e.skippedInVain(moved) {
+	switch code := CodeOf(err); {
+	case err == nil:
+	case errors.Is(err, ErrStale) && e.skippedInVain(moved):
 		e.seen = moved
-		return Decision{}, true
-	}
-	if err != nil {
+		return Decision{}, ErrStale
+	case e.idempotency != Request{} && !errors.Is(err, ErrStale) && (code == CodeConflict || code == CodeIdempotencyMismatch):
+		return Decision{}, err
+	default:
 		e.storeFailed(err)
 		d, _ := e.resolve(e.seen)
 		rec = e.record(d, took)
@@ -451,7 +458,7 @@ func (e *evaluation) commit(ctx context.Context) (d Decision, stale bool) {
 	if e.gate.Observe != nil {
 		e.gate.Observe(rec)
 	}
-	return rec.Decision, false
+	return rec.Decision, nil
 }
 
 // Fail answers an event that the gate could not take on: by OnGateError, with
@@ -459,7 +466,7 @@ func (e *evaluation) commit(ctx context.Context) (d Decision, stale bool) {
 // nothing.
 func (g *Gate) Fail(ctx context.Context, ev Event, cause *Failure) Decision {
 	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), concerned: true, uncounted: true, gateError: cause}
-	d, _ := e.commit(ctx)
+	d, _ := e.commit(ctx) // nobody was skipped, and there is no key
 	return d
 }
 

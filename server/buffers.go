@@ -119,7 +119,7 @@ const (
 	drainTime = 2 * time.Second
 )
 
-// drain reads on after an error's answer, for a while: a caller that writes its
+// drain reads on after a request was answered unread, for a while: a caller that writes its
 // whole body before it reads would otherwise meet a closed connection and never
 // learn why. What comes then is dropped. A caller that waits for 100 Continue
 // has sent nothing.

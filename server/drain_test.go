@@ -11,13 +11,27 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stopgate/gate"
 )
+
+// plainHost is a host that is answered with what went wrong.
+type plainHost struct{}
+
+func (plainHost) Decode([]byte, HostQuery) (gate.Event, error) {
+	return gate.Event{Name: gate.Stop, Protocol: "plain", Agent: "default"}, nil
+}
+
+func (plainHost) Encode(_ gate.Event, d gate.Decision) ([]byte, string) {
+	return fmt.Appendf(nil, `{"code":%q}`, d.GateError.Code), typeJSON
+}
 
 // A simple client writes its whole request before it reads. Whatever a request
 // is refused for before its body was read, the answer reaches it.
 func TestRefusalReachesAClientThatWritesFirst(t *testing.T) {
 	w := newWorld(t, func(o *Options) {
 		o.Limits.BodyBytes, o.Limits.TranscriptBytes, o.Limits.SpecBytes = 1<<10, 1<<10, 1<<10
+		o.Protocol = func(string) (HostProtocol, bool) { return plainHost{}, true }
 	})
 	web := httptest.NewServer(w.Handler())
 	defer web.Close()
@@ -37,6 +51,8 @@ func TestRefusalReachesAClientThatWritesFirst(t *testing.T) {
 		{"wrong type", "PUT " + agents + "/a", "Content-Type: text/csv\r\n" + length, body, "415"},
 		{"another page's", "POST /v1/evaluate", "Origin: https://evil.example\r\n" + length, body, "403"},
 		{"no such route", "POST /v2/evaluate", length, body, "404"},
+		{"too large for a host", "POST /v1/hooks/plain", "Content-Type: application/json\r\n" + length, body, "200"},
+		{"too large for a host, of no stated length", "POST /v1/hooks/plain", "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", chunks, "200"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", web.Listener.Addr().String())

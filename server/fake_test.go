@@ -59,6 +59,11 @@ func (m *memory) Commit(_ context.Context, c gate.Commit) error {
 	if m.down != nil {
 		return m.down
 	}
+	if r := m.keys[c.Idempotency.Key]; r != nil && r.body != c.Idempotency.Body {
+		return gate.Errorf(gate.CodeIdempotencyMismatch, "key belongs to another body")
+	} else if r != nil && r.evaluation != "" {
+		return gate.Errorf(gate.CodeConflict, "key was answered")
+	}
 	next, rec := c.Settle(c.Seen)
 	if c.Key.Session != "" {
 		if now := m.counts[c.Key]; now != c.Seen {

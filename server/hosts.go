@@ -60,7 +60,8 @@ func (s *Server) hook(c echo.Context) error {
 	})
 	if failure := loadFailure(err); failure != nil { // the body was not read: it is what there is no room for
 		ev, _ := protocol.Decode([]byte("{}"), q)
-		return s.hostFailure(c, protocol, ev, failure)
+		err = s.hostFailure(c, protocol, ev, failure)
+		s.drain(c, c.Request().Body)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -45,32 +46,44 @@ func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyK
 	if _, refused := errors.AsType[*gate.Error](err); refused {
 		return err
 	}
-	if err != nil { // the store is down, or was: the commit claims the key if it can
+	answered := false
+	switch {
+	case err != nil: // the store is down, or was: the commit claims the key if it can
 		s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be reserved",
 			slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
-		return s.decide(c, ev, opt)
-	}
-	if stored != "" {
+	case stored != "":
 		return s.replay(c, stored)
+	default:
+		stop := s.renewing(key)
+		defer func() {
+			stop()
+			if !answered {
+				s.release(c, key)
+			}
+		}()
 	}
-	stop := s.renewing(key)
-	decided := false
-	defer func() {
-		stop()
-		if decided {
-			return
-		}
-		if err := s.opt.Store.Release(context.WithoutCancel(s.running), key); err != nil { // its lease will end
-			s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be released",
-				slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
-		}
-	}()
 	d, err := s.opt.Gate.Decide(s.running, ev, opt)
-	if err != nil {
+	switch {
+	case err == nil:
+		answered = d.GateError == nil // if its commit failed, a retry may try again at once
+		return s.conclude(c, &ev, d)
+	case gate.CodeOf(err) != gate.CodeConflict:
 		return err
 	}
-	decided = d.GateError == nil // if its commit failed, a retry may try again at once
-	return s.conclude(c, &ev, d)
+	// Another request was answered under the key meanwhile: that is the answer.
+	stored, lookup := s.opt.Store.Reserve(s.running, opt.Idempotency, 0) // to be told, not to hold it
+	if lookup != nil || stored == "" {
+		return cmp.Or(lookup, err)
+	}
+	return s.replay(c, stored)
+}
+
+// release gives a key back; if that fails, its lease will end.
+func (s *Server) release(c echo.Context, key gate.IdempotencyKey) {
+	if err := s.opt.Store.Release(context.WithoutCancel(s.running), key); err != nil {
+		s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be released",
+			slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
+	}
 }
 
 func (s *Server) replay(c echo.Context, evaluation string) error {

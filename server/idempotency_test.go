@@ -135,4 +135,20 @@ func TestIdempotencyRetryAfterAFailedReservationCountsOnce(t *testing.T) {
 		t.Errorf("counted %d times", n)
 	}
 	w.must(t, 422, "POST", "/v1/evaluate", stop+" ", key)
+
+	// And when it is the retry that cannot reserve, the commit knows the key.
+	w.store.unreserving = errors.New("locked")
+	w.judge = func(ctx context.Context, in gate.Input) gate.Verdict {
+		w.store.unreserving = nil // by the time the hooks have run
+		return needsMarker(ctx, in)
+	}
+	late := w.must(t, 200, "POST", "/v1/evaluate", stop, key)
+	if first.Body.String() != late.Body.String() || late.Header().Get("Idempotency-Replayed") != "true" {
+		t.Errorf("answers differ:\n%s\n%s", first.Body, late.Body)
+	}
+	w.store.unreserving = errors.New("locked")
+	w.must(t, 422, "POST", "/v1/evaluate", stop+" ", key)
+	if n := w.store.counts[gate.LedgerKey{Agent: "marker", Session: "s1"}].StopRejections; n != 1 {
+		t.Errorf("counted %d times", n)
+	}
 }

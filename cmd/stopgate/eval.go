@@ -133,8 +133,8 @@ func (c evalCommand) event(p process, specs []*gate.Spec) (gate.Event, error) {
 // agent-level hooks alone, in an event that names none. What is no JSON object
 // is for the decoder to refuse.
 func withAgent(body []byte, specs []*gate.Spec) ([]byte, error) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil || fields == nil || fields["agent_name"] != nil {
+	fields := members(body)
+	if fields == nil || fields["agent_name"] != nil {
 		return body, nil
 	}
 	name := "default"
@@ -147,6 +147,14 @@ func withAgent(body []byte, specs []*gate.Spec) ([]byte, error) {
 	}
 	fields["agent_name"], _ = json.Marshal(name) // a string always has a JSON form
 	return json.Marshal(fields)
+}
+
+// members are those of a JSON object; nil for anything else.
+func members(body []byte) (fields map[string]json.RawMessage) {
+	if json.Unmarshal(body, &fields) != nil {
+		return nil
+	}
+	return fields
 }
 
 func agentNames(specs []*gate.Spec) (names []string) {
@@ -179,8 +187,7 @@ var eventFields = []string{"hook_event_name", "agent_name", "session_id", "curre
 // eventWarnings are what a service takes in silence, since agents send what
 // they like, and a person who tries a hook did not mean.
 func eventWarnings(body []byte, ev gate.Event) (warnings []string) {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(body, &fields) // it was decoded already
+	fields := members(body)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(eventFields, name) {
 			warnings = append(warnings, fmt.Sprintf("event field %.60q is unknown and has no effect%s", name, config.DidYouMean(name, eventFields)))

@@ -81,8 +81,14 @@ func TestAzure38SameIdempotencyKeyCountsOnce(t *testing.T) {
 		t.Errorf("the key answers %q (%v), want %q", id, err, d.EvaluationID)
 	}
 	// Whoever goes on without the key all the same is not counted.
-	if late := stop(t, g, key); late.GateError == nil || late.Outcome != gate.Block {
-		t.Errorf("a second decision for the key: %s, gate error %v; want a block that was not recorded", late.Outcome, late.GateError)
+	ev := gate.Event{Name: gate.Stop, Protocol: gate.Native, Agent: "builder", Session: "s1"}
+	if _, err := g.Decide(t.Context(), ev, gate.Options{Idempotency: key}); gate.CodeOf(err) != gate.CodeConflict {
+		t.Errorf("a second decision for the key: %v, want a conflict", err)
+	}
+	other := key
+	other.Body[0]++
+	if _, err := g.Decide(t.Context(), ev, gate.Options{Idempotency: other}); gate.CodeOf(err) != gate.CodeIdempotencyMismatch {
+		t.Errorf("the key with another body: %v, want a mismatch", err)
 	}
 	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "s1"}); err != nil || got.StopRejections != 1 {
 		t.Errorf("counted %d times (%v), want once", got.StopRejections, err)

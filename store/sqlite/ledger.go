@@ -32,8 +32,9 @@ func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, er
 // writer's goroutine, inside the transaction, where it holds up every other
 // write. A Settle that panics fails its own commit only.
 //
-// [gate.ErrStale]: by c.Stale. CodeConflict: the key in c.Idempotency was answered by another;
-// CodeIdempotencyMismatch: it belongs to another body. Nothing was stored.
+// [gate.ErrStale]: as c.Stale says. CodeConflict: the key in c.Idempotency was
+// answered by another; CodeIdempotencyMismatch: it belongs to another body. In
+// all three cases nothing was stored.
 func (s *Store) Commit(ctx context.Context, c gate.Commit) error {
 	w := &commit{Commit: c}
 	if c.Idempotency.Key != (gate.IdempotencyKey{}) {
