@@ -113,8 +113,9 @@ func (s *Server) send(c echo.Context, status int, contentType string, body []byt
 }
 
 const (
-	// drainBytes is as much again as an evaluation may have.
-	drainBytes = 32 << 20
+	// drainBytes is twice what an evaluation may have: who is over the limit is
+	// seldom far over it.
+	drainBytes = 64 << 20
 	// drainTime bounds what a caller that goes on sending can hold.
 	drainTime = 2 * time.Second
 )
