@@ -317,6 +317,10 @@ func (e *evaluation) context(h *Hook, transcript Transcript) []byte {
 	return contextJSON(&ev, h, e.loop(counts), transcript)
 }
 
+// noProgressAfter rejections in a row for the same reason the loop goes nowhere,
+// and the record says so.
+const noProgressAfter = 3
+
 // resolve is what the verdicts come to with the counts as they are now: pure,
 // so that a commit may call it again when another event came in between.
 func (e *evaluation) resolve(now Counts) (Decision, Counts) {
@@ -348,7 +352,7 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 			for i := range verdicts {
 				d.Forced = d.Forced || verdicts[i].Has(Capped)
 			}
-		case now.LastReason != "" && strings.TrimSpace(d.Reason) == now.LastReason:
+		case now.SameReason >= noProgressAfter-1 && strings.TrimSpace(d.Reason) == now.LastReason:
 			for i := range verdicts {
 				if verdicts[i].objects() {
 					verdicts[i].note(NoProgress)

@@ -773,11 +773,18 @@ func (c checksContext) Commit(ctx context.Context, commit Commit) error {
 
 func TestNoProgressIsNoted(t *testing.T) { // fault loop-03, fault G01
 	g := newGate(newMemory(), answers{"h": block("same words")}, agent(Hook{Name: "h"}))
-	if d := decide(t, g, stop("s")); d.Hooks[0].Has(NoProgress) {
-		t.Error("noted on the first rejection")
+	for i := range 5 {
+		if d := decide(t, g, stop("s")); d.Hooks[0].Has(NoProgress) != (i >= 2) {
+			t.Errorf("rejection %d: notes %v", i+1, d.Hooks[0].Notes)
+		}
 	}
-	if d := decide(t, g, stop("s")); !d.Hooks[0].Has(NoProgress) {
-		t.Error("not noted on the second")
+	words := ""
+	g = newGate(newMemory(), answers{"h": func(Input) Verdict { return Verdict{Outcome: Block, Reason: words} }}, agent(Hook{Name: "h"}))
+	for i, said := range []string{"a", "a", "b", "a", "a", "a"} {
+		words = said
+		if d := decide(t, g, stop("s")); d.Hooks[0].Has(NoProgress) != (i == 5) {
+			t.Errorf("rejection %d, %q: notes %v", i+1, said, d.Hooks[0].Notes)
+		}
 	}
 }
 

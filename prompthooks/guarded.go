@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"stopgate/gate"
 	"sync"
 	"time"
 
@@ -53,7 +54,7 @@ func (g *guarded) Generate(ctx context.Context, req Request) (Response, error) {
 	if !b.TryAcquirePermit() {
 		wait := b.RemainingDelay()
 		return Response{}, &Error{Kind: Unavailable, RetryAfter: wait,
-			Message: fmt.Sprintf("model %q failed %d times in a row; it is asked again in %s", cut(req.Model, 80), breakAfter, wait.Round(time.Millisecond))}
+			Message: fmt.Sprintf("model %q failed %d times in a row; it is asked again in %s", gate.Cut(req.Model, 80), breakAfter, wait.Round(time.Millisecond))}
 	}
 	answer, err := g.model.Generate(ctx, req)
 	record(ctx, b, err)

@@ -189,7 +189,7 @@ func (t *trial) checkQuotes(ctx context.Context, v gate.Verdict) error {
 	}
 	for _, q := range quotes {
 		if !q.Verified {
-			return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("the verdict quotes %q, which stands nowhere", cut(q.Quote, 120))}
+			return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("the verdict quotes %q, which stands nowhere", gate.Cut(q.Quote, 120))}
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"stopgate/gate"
 )
 
-const selectCounts = `SELECT stops, prompts, started, prompt_id, reason, context, answer FROM counts
+const selectCounts = `SELECT stops, prompts, started, prompt_id, reason, context, answer, same FROM counts
 	WHERE session = ? AND agent = ? AND sub_agent = ?`
 
 // Counts reads what the key holds. Without a session there is no ledger.
@@ -20,7 +20,7 @@ func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, er
 		return c, nil
 	}
 	err := s.countsOf.QueryRowContext(ctx, key.Session, key.Agent, key.SubAgent).
-		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason, &c.LastContext, &c.LastAnswer)
+		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason, &c.LastContext, &c.LastAnswer, &c.SameReason)
 	if errors.Is(err, sql.ErrNoRows) {
 		return gate.Counts{}, nil
 	}
@@ -110,13 +110,14 @@ func (w *commit) apply(c *conn) error {
 }
 
 func readCounts(c *conn, key gate.LedgerKey) (gate.Counts, error) {
-	var v [7]driver.Value
+	var v [8]driver.Value
 	found, err := c.row(v[:], selectCounts, key.Session, key.Agent, key.SubAgent)
 	if !found {
 		return gate.Counts{}, err
 	}
 	return gate.Counts{StopRejections: int(v[0].(int64)), PromptRejections: int(v[1].(int64)), Started: v[2].(int64) != 0,
-		LastPromptID: v[3].(string), LastReason: v[4].(string), LastContext: v[5].(string), LastAnswer: v[6].(string)}, nil
+		LastPromptID: v[3].(string), LastReason: v[4].(string), LastContext: v[5].(string), LastAnswer: v[6].(string),
+		SameReason: int(v[7].(int64))}, nil
 }
 
 // writeCounts keeps no row for the zero value, which is what a key without a
@@ -125,9 +126,9 @@ func writeCounts(c *conn, key gate.LedgerKey, n gate.Counts) error {
 	if n == (gate.Counts{}) {
 		return c.exec(`DELETE FROM counts WHERE session = ? AND agent = ? AND sub_agent = ?`, key.Session, key.Agent, key.SubAgent)
 	}
-	return c.exec(`INSERT OR REPLACE INTO counts (session, agent, sub_agent, stops, prompts, started, prompt_id, reason, context, answer)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		key.Session, key.Agent, key.SubAgent, int64(n.StopRejections), int64(n.PromptRejections), asInt(n.Started), n.LastPromptID, n.LastReason, n.LastContext, n.LastAnswer)
+	return c.exec(`INSERT OR REPLACE INTO counts (session, agent, sub_agent, stops, prompts, started, prompt_id, reason, context, answer, same)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		key.Session, key.Agent, key.SubAgent, int64(n.StopRejections), int64(n.PromptRejections), asInt(n.Started), n.LastPromptID, n.LastReason, n.LastContext, n.LastAnswer, int64(n.SameReason))
 }
 
 func asInt(b bool) int64 {

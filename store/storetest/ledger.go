@@ -18,7 +18,7 @@ func counts(t *testing.T, s gate.Store) {
 	t.Run("nothing yet is zero", func(t *testing.T) { wantCounts(t, s, key, gate.Counts{}) })
 
 	t.Run("every field is kept", func(t *testing.T) {
-		full := gate.Counts{StopRejections: 3, PromptRejections: 2, Started: true, LastPromptID: "p\x001", LastReason: "nein, \xff\"'", LastContext: "ab", LastAnswer: "5:ab"}
+		full := gate.Counts{StopRejections: 3, PromptRejections: 2, Started: true, LastPromptID: "p\x001", LastReason: "nein, \xff\"'", LastContext: "ab", LastAnswer: "5:ab", SameReason: 4}
 		wantNoError(t, s.Commit(t.Context(), gate.Commit{Key: key, Settle: func(gate.Counts) (gate.Counts, gate.Record) { return full, Record(1) }}))
 		wantCounts(t, s, key, full)
 		for _, other := range []gate.LedgerKey{{Agent: "other", Session: "s1"}, {Agent: "builder", Session: "s2"},
@@ -77,7 +77,7 @@ func counts(t *testing.T, s gate.Store) {
 	})
 
 	t.Run("any changed field is a change", func(t *testing.T) {
-		for i, n := range []gate.Counts{{StopRejections: 1}, {PromptRejections: 1}, {Started: true}, {LastPromptID: "p"}, {LastReason: "r"}, {LastContext: "c"}, {LastAnswer: "1:a"}} {
+		for i, n := range []gate.Counts{{StopRejections: 1}, {PromptRejections: 1}, {Started: true}, {LastPromptID: "p"}, {LastReason: "r"}, {LastContext: "c"}, {LastAnswer: "1:a"}, {SameReason: 1}} {
 			key := gate.LedgerKey{Agent: "builder", Session: fmt.Sprintf("field-%d", i)}
 			wantNoError(t, s.Commit(t.Context(), gate.Commit{Key: key, Settle: func(gate.Counts) (gate.Counts, gate.Record) { return n, Record(20 + i) }}))
 			var last gate.Counts
