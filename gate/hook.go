@@ -79,6 +79,8 @@ type Hook struct {
 	// they ask, in turn; none: all ask Model.
 	Votes  int
 	Models []string
+	// Cache: a verdict on exactly the same question is given again unasked.
+	Cache bool
 	// Threshold is the probability from which on a judge's verdict is a pass; 0:
 	// [DefaultThreshold]. It matters where the judge gives one.
 	Threshold float64

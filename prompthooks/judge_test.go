@@ -74,6 +74,8 @@ func (p page) ReadFile(ctx context.Context, offset, limit int) (string, error) {
 	}
 	return p.read(ctx, offset, limit)
 }
+func (page) Fingerprint(context.Context) ([32]byte, bool) { return [32]byte{}, false }
+
 func (p page) Outline(context.Context, int) (string, bool, error) { return "", false, nil }
 
 func (p page) GrepSearch(ctx context.Context, q gate.Grep) (string, error) {

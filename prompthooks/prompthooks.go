@@ -68,6 +68,7 @@ type Judge struct {
 	maxTokens int
 	days      daily
 	newFence  func() string
+	questions questions
 }
 
 var _ gate.Evaluator = (*Judge)(nil)
@@ -101,12 +102,20 @@ func New(o Options) (*Judge, error) {
 // failures timeout, model_unavailable, model_rate_limited, model_refused,
 // model_truncated, bad_verdict, budget_exhausted, transcript_unreadable.
 //
-// A hook with several votes is judged by a panel.
+// A hook with several votes is judged by a panel. The same question, asked twice
+// at once, is judged once.
 func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
-	if in.Hook.Votes > 1 {
-		return j.panel(ctx, in)
+	ask := func() gate.Verdict {
+		if in.Hook.Votes > 1 {
+			return j.panel(ctx, in)
+		}
+		return j.single(ctx, in, in.Hook.Voter(0))
 	}
-	return j.single(ctx, in, in.Hook.Voter(0))
+	k, ok := keyOf(ctx, in)
+	if !ok {
+		return ask()
+	}
+	return j.questions.once(ctx, k, in.Hook.Cache, ask)
 }
 
 // single has one model decide, or where it cannot be asked the next one that may
