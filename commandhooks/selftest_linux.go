@@ -118,6 +118,7 @@ done
 for process in /proc/[0-9]*; do
 	[ "${process#/proc/}" -lt 10 ] || leak "foreign processes can be seen"
 done
+{ echo 0 > /proc/self/oom_score_adj; } 2> /dev/null && leak "/proc can be written"
 [ -e "$canary" ] && leak "the host's files can be seen"
 [ "$(ulimit -u)" = "$processes" ] || [ "$(ulimit -u)" -lt "$processes" ] || leak "processes are not limited"
 [ "$(ulimit -n)" = "$files" ] || [ "$(ulimit -n)" -lt "$files" ] || leak "open files are not limited"
