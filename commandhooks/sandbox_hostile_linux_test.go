@@ -409,7 +409,7 @@ func TestSandboxTempDirIsInTheSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", dir)
-	r, err := New(t.Context(), Options{})
+	r, err := New(t.Context(), complete(Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
