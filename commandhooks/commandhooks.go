@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 
+	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
 )
 
@@ -161,7 +162,8 @@ type Runner struct {
 // ends as sandbox_unavailable. An error means that the options make no sense.
 //
 // New marks the process's open descriptors as closed on exec, lest hooks
-// inherit what the gate itself inherited.
+// inherit what the gate itself inherited, and removes the temporary directories
+// that gates of this user left behind when they were killed.
 func New(ctx context.Context, opt Options) (*Runner, error) {
 	opt.Mode = cmp.Or(opt.Mode, Auto)
 	opt.Workspace.Access = cmp.Or(opt.Workspace.Access, NoWorkspace)
@@ -170,6 +172,7 @@ func New(ctx context.Context, opt Options) (*Runner, error) {
 		return nil, err
 	}
 	closeOnExec()
+	scratch.Sweep("") // of gates that were killed
 	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), status: Status{Mode: opt.Mode}}
 	switch opt.Mode {
 	case Off:

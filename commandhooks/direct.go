@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
 )
 
@@ -23,20 +24,21 @@ type direct struct {
 }
 
 func (d direct) start(_ context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
-	home, err := os.MkdirTemp("", "stopgate-hook-")
+	home, err := scratch.Make("")
 	if err != nil {
 		return nil, failed(gate.Internal, "temporary directory for the hook: %v", err)
 	}
-	proc, failure := d.startIn(home, j, stdio)
+	discard := func() { _ = home.Remove() } // what is left by a process that has left the group is the system's to clean
+	proc, failure := d.startIn(home.Path(), j, stdio)
 	if failure != nil {
-		os.RemoveAll(home)
+		discard()
 		return nil, failure
 	}
 	return &process{
 		main:  proc,
 		kill:  func() { syscall.Kill(-proc.Pid, syscall.SIGKILL) },
 		read:  readState,
-		clear: func() { os.RemoveAll(home) },
+		clear: discard,
 		used:  func() int64 { return groupMemory(proc.Pid) },
 		limit: d.opt.Limits.Memory,
 	}, nil
