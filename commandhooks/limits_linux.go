@@ -49,19 +49,19 @@ func sacrifice(pid int) {
 // Whoever made a user namespace has every right over the processes in it; root
 // sets their limits and looks at their files only with CAP_SYS_RESOURCE and
 // CAP_SYS_PTRACE, which containers do not have. The real id stays, so that the
-// user cannot signal us meanwhile; nor trace us, since the kernel makes a
-// process that changes its ids untraceable.
+// user can neither signal nor trace us meanwhile.
 func as(user *syscall.Credential, f func() error) error {
 	if user == nil {
 		return f()
 	}
 	runtime.LockOSThread()
 	if err := effectiveID(int(user.Uid)); err != nil {
-		return err // still locked: a thread with such ids ends with its goroutine
+		runtime.UnlockOSThread()
+		return err
 	}
 	failed := f()
 	if err := effectiveID(0); err != nil {
-		return err
+		return err // still locked: a thread with such an id ends with its goroutine
 	}
 	runtime.UnlockOSThread()
 	return failed
