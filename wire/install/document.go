@@ -40,12 +40,14 @@ func parse(content []byte) (*document, error) {
 	if len(bytes.Trim(content, " \t\r\n")) == 0 {
 		d.source = []byte("{}" + d.eol)
 	}
-	if last := d.source[bytes.LastIndexByte(d.source, '\n')+1:]; bytes.Contains(last, []byte("//")) {
-		d.source = append(bytes.Clone(d.source), d.eol...) // hosts let a file end in such a comment, the parser does not
-	}
-	var err error
 	// The tree shares its input's memory, and edits must not reach the caller's.
-	if d.root, err = hujson.Parse(bytes.Clone(d.source)); err != nil {
+	var err error
+	d.root, err = hujson.Parse(bytes.Clone(d.source))
+	if err != nil && bytes.Contains(d.source[bytes.LastIndexByte(d.source, '\n')+1:], []byte("//")) {
+		d.source = append(bytes.Clone(d.source), d.eol...) // hosts let a file end in such a comment, the parser does not
+		d.root, err = hujson.Parse(bytes.Clone(d.source))
+	}
+	if err != nil {
 		return nil, syntaxError(err)
 	}
 	object, ok := d.root.Value.(*hujson.Object)

@@ -41,6 +41,7 @@ func TestRemoveRestoresTheBytes(t *testing.T) {
 		"{\n  \"a\": 1, // one\n}\n", "{\n  \"a\": 1,\n  // last words\n}\n", "{\n  \"a\": 1 // one\n}", "// head\n{\n  \"a\": {}\n}\n// tail\n",
 		"{\"hooks\": {\"Notification\": []}, \"a\": 1}", "{\n  \"hooks\": {\n    \"Stop\": [ {\"hooks\": []}, ]\n  }\n}\n",
 		"{\n  \"hooks\": {\n    // mine\n    \"Stop\": [\n      // first\n      {\"hooks\": [{\"command\": \"x\"}]} // second\n    ]\n  }\n}\n",
+		`{"url":"http://x"}`,
 		"{\n  \"a\": \"\\u003c\\/\", \"b\": 1.0e5\n}",
 	} {
 		for _, h := range All() {
