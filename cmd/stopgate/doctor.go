@@ -205,8 +205,11 @@ func (d *doctor) print(asJSON bool) error {
 		}
 	}
 	verdict := "\nThe gate gates."
-	if d.failed() {
+	switch {
+	case d.failed():
 		verdict = "\nThe gate would not gate: see the errors."
+	case slices.ContainsFunc(d.findings, func(f diagnosis) bool { return f.Severity == gate.SeverityWarning }):
+		verdict = "\nThe gate gates, unless a warning applies."
 	}
 	_, err := fmt.Fprintln(d.stdout, verdict)
 	return err
