@@ -175,19 +175,16 @@ func ownPath() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	called, err := exec.LookPath(os.Args[0])
-	if err != nil {
-		return self, nil
+	if called, err := exec.LookPath(os.Args[0]); err == nil && filepath.IsAbs(called) && sameFile(called, self) {
+		return called, nil
 	}
-	if called, err = filepath.Abs(called); err != nil {
-		return self, nil
-	}
-	a, errA := os.Stat(self)
-	b, errB := os.Stat(called)
-	if errA != nil || errB != nil || !os.SameFile(a, b) {
-		return self, nil
-	}
-	return called, nil
+	return self, nil
+}
+
+func sameFile(a, b string) bool {
+	one, errOne := os.Stat(a)
+	other, errOther := os.Stat(b)
+	return errOne == nil && errOther == nil && os.SameFile(one, other)
 }
 
 // hostNames lists the hosts for flags and messages.
