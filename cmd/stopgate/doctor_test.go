@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"stopgate/gate"
@@ -242,7 +244,7 @@ func TestDoctorReadsAnswersAsHostsDo(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.write("<project>/.codex/hooks.json", string(content))
-			out, code := w.doctor("codex")
+			out, code := w.doctor("codex", "--trust-project")
 			if c.name == "exit 2 alone" {
 				if code != exitFindings || !strings.Contains(out, "no entry on Stop") {
 					t.Errorf("exit %d: %s", code, out)
@@ -254,6 +256,70 @@ func TestDoctorReadsAnswersAsHostsDo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A project's files are its authors' word: without being told to trust them the
+// doctor runs nothing of theirs, and takes the key nowhere.
+func TestDoctorDistrustsTheProject(t *testing.T) {
+	for _, command := range []string{
+		"touch pwned; stopgate hook --protocol codex",
+		"stopgate hook --protocol codex $(touch pwned)",
+		"stopgate hook --protocol codex > pwned",
+		"BASH_ENV=./stopgate stopgate hook --protocol codex",
+		"./stopgate hook --protocol codex",
+		"./other hook --protocol codex",
+		"sh hook --protocol codex",
+		"eval ./stopgate hook --protocol codex",
+		"stopgate hook --protocol codex &",
+		"! stopgate hook --protocol codex",
+	} {
+		t.Run(command, func(t *testing.T) {
+			w := newWorkplace(t)
+			for _, name := range []string{"stopgate", "other", "hook"} {
+				w.write("<project>/"+name, "#!/bin/sh\ntouch pwned\n")
+				if err := os.Chmod(filepath.Join(w.project, name), 0o755); err != nil { //nolint:gosec // it is a program
+					t.Fatal(err)
+				}
+			}
+			content, err := json.Marshal(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command}}}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.write("<project>/.codex/hooks.json", string(content))
+			out, code := w.doctor("codex", "--server", "http://127.0.0.1:"+freePort(t))
+			if code != exitFindings || !strings.Contains(out, "not probed") || !strings.Contains(out, "--trust-project") {
+				t.Errorf("exit %d: %s", code, out)
+			}
+			if _, err := os.Stat("pwned"); err == nil {
+				t.Error("the project's command was run")
+			}
+		})
+	}
+	t.Run("the key stays here", func(t *testing.T) {
+		var mu sync.Mutex
+		keys := map[string]bool{}
+		proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			keys[r.URL.Host+" "+r.Header.Get("Authorization")] = true
+		}))
+		t.Cleanup(proxy.Close)
+		w := newWorkplace(t)
+		codex, _ := install.Find("codex")
+		w.install(codex, install.Project, install.Target{Server: "http://foreign.example"})
+		for _, args := range [][]string{{"doctor", "codex"}, {"doctor", "codex", "--server", "http://known.example"}} {
+			cmd := exec.CommandContext(t.Context(), "stopgate", args...) // of its own, since Go reads the proxy's variables once
+			cmd.Env = append(os.Environ(), "HTTP_PROXY="+proxy.URL, "STOPGATE_API_KEY=secret")
+			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "STOPGATE_API_KEY is not sent") {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if want := map[string]bool{"foreign.example ": true, "known.example Bearer secret": true}; !maps.Equal(keys, want) {
+			t.Errorf("%v", keys)
+		}
+	})
 }
 
 // What is no error is said and ends with 0: a version that was not tried, both
