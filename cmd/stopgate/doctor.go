@@ -111,7 +111,11 @@ func (d *doctor) say(about string, severity gate.Severity, place, message, do st
 func (d *doctor) lookAt(host install.Host, asked bool) (pt patient, ok bool) {
 	pt = patient{host: host}
 	before := len(d.findings)
-	for _, scope := range []install.Scope{install.Project, install.User} {
+	scopes := []install.Scope{install.Project, install.User}
+	if host.File(d.places, install.Project) == host.File(d.places, install.User) { // in the home directory
+		scopes = []install.Scope{install.User}
+	}
+	for _, scope := range scopes {
 		pt.entries = append(pt.entries, d.readEntries(host, scope, asked)...)
 	}
 	if len(pt.entries) == 0 && !asked && !d.broken(before) {

@@ -113,7 +113,7 @@ func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.
 		answer, err = d.runEntry(host, e, payload, wait)
 	}
 	if err == nil {
-		if err = install.Blocks(event, answer, mark); err != nil {
+		if err = install.Blocks(event, answer, mark); err != nil && len(answer) > 0 {
 			err = fmt.Errorf("%w: %s", err, shortened(answer))
 		}
 	}

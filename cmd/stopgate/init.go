@@ -96,7 +96,7 @@ func (c initCommand) sayNext(p process, host install.Host, places install.Places
 	if scope == install.User {
 		other, flag = install.Project, ""
 	}
-	if f, err := readHostFile(host.File(places, other), ""); err == nil {
+	if f, err := readHostFile(host.File(places, other), ""); err == nil && f.path != host.File(places, scope) {
 		if entries, _, err := host.Found(f.content); err == nil && len(entries) > 0 {
 			fmt.Fprintf(p.stdout, "  - %s has entries too, so the gate is asked twice: stopgate init %s%s --remove takes them out.\n", f.path, host.Name, flag)
 		}
