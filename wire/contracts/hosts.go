@@ -113,7 +113,9 @@ func qwenCode() Contract {
 	failed, failedBoth := reasonAsContext("PostToolUseFailure")
 	return Contract{Host: "qwen-code", Program: "Qwen Code", From: "0.24.4", To: "0.24.4",
 		Run: "--yolo -p, OpenAI chat API",
-		// The unit was not measured; users report milliseconds (fault gx-030).
+		// Of a command, not measured: documented as seconds, from 1000 on read as
+		// milliseconds, as older versions read every number (fault gx-030). An
+		// http hook's is seconds.
 		Cap: 7, TimeoutUnit: time.Millisecond,
 		Events: []Event{
 			{Host: "SessionStart", Name: gate.Start, HTTP: true, Command: true,
