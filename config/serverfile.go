@@ -106,7 +106,7 @@ func (r *serverReader) server() Server {
 	top := r.top
 	s := Server{
 		Listen:      "127.0.0.1:8790",
-		Data:        r.path(top, "data", r.defaultData()),
+		Data:        r.path(top, "data", DefaultData(r.getenv)),
 		Agents:      r.path(top, "agents", ""),
 		OnGateError: gate.FailMode(choice(top, "on_gate_error", "allow", "block")),
 		Durability:  Durability(choice(top, "durability", string(DurablePower), string(DurableProcess))),
@@ -200,13 +200,14 @@ func readLimits(o *object) Limits {
 	}
 }
 
-// defaultData is the user's state directory. A relative XDG_STATE_HOME is to be
-// ignored, as its specification has it.
-func (r *serverReader) defaultData() string {
-	if state := r.getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+// DefaultData is the data directory where nobody names one: in the user's state
+// directory; empty if there is none. A relative XDG_STATE_HOME is to be ignored,
+// as its specification has it.
+func DefaultData(getenv func(string) string) string {
+	if state := getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
 		return filepath.Join(state, "stopgate")
 	}
-	if home := r.getenv("HOME"); filepath.IsAbs(home) {
+	if home := getenv("HOME"); filepath.IsAbs(home) {
 		return filepath.Join(home, ".local", "state", "stopgate")
 	}
 	return ""

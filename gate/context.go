@@ -22,6 +22,7 @@ type hookContext struct {
 type stopContext struct {
 	FinalOutput string `json:"final_output"`
 	loopState
+	BackgroundTasks []json.RawMessage `json:"background_tasks,omitempty"` // spec/claude-code.md 11
 }
 
 type loopState struct {
@@ -52,7 +53,7 @@ func contextJSON(ev *Event, h *Hook, loop loopState, transcript Transcript) []by
 	}
 	switch c.HookEventName {
 	case Stop:
-		c.stopContext = &stopContext{ev.FinalOutput, loop}
+		c.stopContext = &stopContext{ev.FinalOutput, loop, ev.Background}
 	case PreToolUse, PostToolUse:
 		input := ev.ToolInput
 		if len(input) == 0 || string(input) == "null" || !json.Valid(input) {

@@ -60,12 +60,16 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	if opt.Specs != nil {
 		policies = policiesOf(opt.Specs)
 	}
-	candidates, err := policies.match(&ev)
+	candidates, agent, err := policies.match(&ev)
 	if err != nil {
 		return Decision{}, err
 	}
 	e.concerned = len(candidates) > 0
 	e.hooks = e.activated(ctx, candidates)
+	if ev.Probe != "" {
+		return e.probe(ctx), nil
+	}
+	e.deferred = len(ev.Background) > 0 && agent != nil && agent.DeferForBackground && ev.Name.hookEvent() == Stop
 
 	transcript, err := e.attach(ctx)
 	if err != nil {
@@ -87,10 +91,11 @@ func policiesOf(specs []*Spec) *Policies {
 }
 
 // match is the hooks that are about the event, in firing order: agent level
-// first, then the agent's own (spec/azure.md 39). SubagentStop moves the event
+// first, then the agent's own (spec/azure.md 39); and the agent's spec, nil for
+// one that has none. SubagentStop moves the event
 // to the agent that its agent_type names; a host's sub-agent without such a
 // spec is not gated (spec/claude-code.md 12).
-func (p *Policies) match(ev *Event) ([]*Hook, error) {
+func (p *Policies) match(ev *Event) ([]*Hook, *Spec, error) {
 	set := p.current()
 	if ev.Name == SubagentStop {
 		// Without an id of its own a sub-agent would share the main agent's
@@ -99,16 +104,16 @@ func (p *Policies) match(ev *Event) ([]*Hook, error) {
 	}
 	if ev.Name == SubagentStop && (ev.AgentType != "" || ev.Protocol != Native) {
 		if set.agents[ev.AgentType] == nil {
-			return nil, nil
+			return nil, nil, nil
 		}
 		ev.Agent = ev.AgentType
 	}
 	agent := set.agents[ev.Agent]
 	if agent == nil && ev.Agent != "default" {
-		return nil, Errorf(CodeNotFound, "agent %q is not known: PUT its spec first, or name the agent \"default\" for agent-level hooks only", ev.Agent)
+		return nil, nil, Errorf(CodeNotFound, "agent %q is not known: PUT its spec first, or name the agent \"default\" for agent-level hooks only", ev.Agent)
 	}
 	if ev.Name.hookEvent() == PostToolUse && !ev.ToolSucceeded {
-		return nil, nil // spec/azure.md 26
+		return nil, agent, nil // spec/azure.md 26
 	}
 	var hooks []*Hook
 	for _, s := range set.hooks {
@@ -117,7 +122,7 @@ func (p *Policies) match(ev *Event) ([]*Hook, error) {
 	if agent != nil {
 		hooks = matching(hooks, agent, ev)
 	}
-	return hooks, nil
+	return hooks, agent, nil
 }
 
 func matching(hooks []*Hook, s *Spec, ev *Event) []*Hook {
@@ -143,6 +148,7 @@ type evaluation struct {
 	idempotency IdempotencyKey
 	concerned   bool // hooks are about the event, whether or not they are active
 	uncounted   bool // nobody was asked, so the ledger stays as it is
+	deferred    bool // the agent's tasks still run, and its spec says to wait for them
 	hooks       []*Hook
 	lost        bool     // the transcript could not be read
 	seen        Counts   // as the ledger holds them
@@ -230,11 +236,15 @@ func (e *evaluation) loop(c Counts) loopState {
 	return loopState{c.StopHookActive() || e.ev.ClaimedActive && !e.counted(), c.StopRejections}
 }
 
-// skip says why a hook is not asked: the agent is at its last turn (spec/azure.md
-// 36), or the loop is at its cap (35).
+// skip says why a hook is not asked: the agent's own tasks still run
+// (spec/claude-code.md 11), it is at its last turn (spec/azure.md 36), or the
+// loop is at its cap (35).
 func (e *evaluation) skip(h *Hook) (Note, bool) {
 	if h.Event != Stop {
 		return "", false
+	}
+	if e.deferred {
+		return Deferred, true
 	}
 	if lastTurn(e.ev) {
 		return MaxTurns, true
@@ -268,6 +278,11 @@ func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verd
 		})
 	}
 	running.Wait()
+	return e.named(verdicts)
+}
+
+// named says of each verdict whose it is.
+func (e *evaluation) named(verdicts []Verdict) []Verdict {
 	for i, h := range e.hooks {
 		v := &verdicts[i]
 		v.hook, v.Name, v.Level, v.Type, v.FailMode = h, h.Name, h.Level, h.Type, h.FailMode
@@ -344,6 +359,9 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 	}
 	d := combine(e.ev, verdicts)
 	d.EvaluationID = e.id
+	if e.ev.Probe != "" {
+		answerProbe(e.ev, &d)
+	}
 	if e.ev.Name == Start && now.Started {
 		withholdContext(&d)
 	}
@@ -368,9 +386,12 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 			refuse(e.ev, &d)
 		}
 	}
-	next := now.after(e.ev, &d)
+	next := now
+	if !e.deferred && e.ev.Probe == "" { // a Stop that is put off, or only asked about, is none yet
+		next = now.after(e.ev, &d)
+	}
 	after := e.loop(next)
-	if e.ev.Name.hookEvent() == Stop {
+	if e.ev.Name.hookEvent() == Stop && !e.deferred && e.ev.Probe == "" {
 		after.StopHookActive = next.StopHookActive()
 	}
 	d.StopHookActive, d.StopRejectionCount = after.StopHookActive, after.StopRejectionCount
@@ -413,6 +434,24 @@ func (e *evaluation) commit(ctx context.Context) Decision {
 		e.gate.Observe(rec)
 	}
 	return rec.Decision
+}
+
+// DecideForHost is Decide for hosts that take an error for "allow": what goes
+// wrong is answered by OnGateError. When ctx ends, hooks that still run have
+// timed out.
+func (g *Gate) DecideForHost(ctx context.Context, ev Event) Decision {
+	if ev.Name == "" {
+		return Decision{Outcome: Allow} // no hook is about it
+	}
+	d, err := g.Decide(ctx, ev, Options{})
+	if err == nil {
+		return d
+	}
+	code := Internal
+	if CodeOf(err) == CodeNotFound {
+		code = UnknownAgent
+	}
+	return g.Fail(ctx, ev, &Failure{Code: code, Message: err.Error()})
 }
 
 // Fail answers an event that the gate could not take on: by OnGateError, with

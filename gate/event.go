@@ -89,6 +89,15 @@ type Event struct {
 
 	Cwd string // the agent's working directory on this machine; may be empty
 
+	// Background are the agent's tasks that still run while it wants to stop, as
+	// the host lists them (spec/claude-code.md 11).
+	Background []json.RawMessage
+
+	// Probe is the mark of `stopgate doctor`, which asks whether hooks would be
+	// asked about this event: none is, nothing is counted, and the answer is a
+	// block that carries the mark. Where no hook would be asked it is an allow.
+	Probe string
+
 	// InlineTranscript is the conversation as the caller sent it with the
 	// event: a JSON string, or a JSON array of messages. nil: not sent.
 	InlineTranscript json.RawMessage

@@ -20,9 +20,12 @@ type Spec struct {
 	Document json.RawMessage
 	// Hooks are the agent's hooks in declared order per event; a GlobalHook
 	// has exactly one.
-	Hooks       []Hook
-	Description string // GlobalHook
-	Source      string // the file that defines it; empty: uploaded
+	Hooks []Hook
+	// DeferForBackground puts a Stop of the agent off while tasks of its own
+	// still run: no hook is asked, nothing is counted.
+	DeferForBackground bool
+	Description        string // GlobalHook
+	Source             string // the file that defines it; empty: uploaded
 }
 
 // StoredSpec is one version of a resource in a store.

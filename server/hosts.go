@@ -80,14 +80,7 @@ func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Ev
 	if s.opt.FindAnswer != nil {
 		s.opt.FindAnswer(ctx, &ev)
 	}
-	d, err := s.opt.Gate.Decide(ctx, ev, gate.Options{})
-	if err != nil {
-		code := gate.Internal
-		if gate.CodeOf(err) == gate.CodeNotFound {
-			code = gate.UnknownAgent
-		}
-		return s.hostFailure(c, protocol, ev, &gate.Failure{Code: code, Message: err.Error()})
-	}
+	d := s.opt.Gate.DecideForHost(ctx, ev)
 	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
 	return s.answerHost(c, protocol, ev, d)
 }

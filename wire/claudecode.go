@@ -56,6 +56,7 @@ func decodeLifecycle(m members, ev *gate.Event) {
 	case gate.Stop, gate.SubagentStop:
 		ev.FinalOutput = m.text("last_assistant_message")
 		ev.ClaimedActive = m.flag("stop_hook_active")
+		ev.Background = background(m, ev)
 	}
 	if ev.Name == gate.SubagentStop { // spec/claude-code.md 12
 		if own := m.text("agent_transcript_path"); own != "" {

@@ -30,8 +30,8 @@ func TestReportedFaultsOfPayloads(t *testing.T) {
 	})
 	t.Run("fault loop-05: running background tasks can be seen", func(t *testing.T) {
 		ev := decode(t, "claude-code", `{"hook_event_name":"Stop","background_tasks":[{"type":"subagent","status":"running"}]}`, Options{})
-		if len(Background(ev)) != 1 {
-			t.Errorf("%s", Background(ev))
+		if len(ev.Background) != 1 {
+			t.Errorf("%s", ev.Background)
 		}
 	})
 	t.Run("fault gx-001: the host's stop_hook_active is only its claim", func(t *testing.T) {

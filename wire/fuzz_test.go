@@ -37,7 +37,6 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("%s: decoded %+v", name, ev)
 			}
 			wire.AnswerSought(ev)
-			wire.Background(ev)
 			a := p.Encode(ev, d) // also of an event that was only half read
 			if name == gate.Native {
 				continue

@@ -226,7 +226,7 @@ func TestClaudeCode10AnswerSought(t *testing.T) {
 func TestClaudeCode11Background(t *testing.T) {
 	ev := decode(t, "claude-code", `{"hook_event_name":"Stop","background_tasks":[{"id":"a","status":"running"},{"id":"b","status":"completed"},7,{"id":"c"}]}`, Options{})
 	var ids []string
-	for _, task := range Background(ev) {
+	for _, task := range ev.Background {
 		var o struct{ ID string }
 		if err := json.Unmarshal(task, &o); err != nil {
 			t.Fatal(err)
@@ -237,10 +237,10 @@ func TestClaudeCode11Background(t *testing.T) {
 		t.Error(diff)
 	}
 	self := `{"hook_event_name":"SubagentStop","agent_id":"sub-1","background_tasks":[{"id":"sub-1","status":"running"}]}`
-	if got := Background(decode(t, "qwen-code", self, Options{})); got != nil {
+	if got := decode(t, "qwen-code", self, Options{}).Background; got != nil {
 		t.Errorf("a sub-agent that stops waits for itself: %s", got)
 	}
-	if got := Background(decode(t, "claude-code", `{"hook_event_name":"Stop","background_tasks":"?"}`, Options{})); got != nil {
+	if got := decode(t, "claude-code", `{"hook_event_name":"Stop","background_tasks":"?"}`, Options{}).Background; got != nil {
 		t.Errorf("%s", got)
 	}
 }

@@ -29,7 +29,7 @@ type Sought struct {
 // answered but merely not in the payload, and where to look for it. A payload
 // that says the answer is empty or null is believed.
 func AnswerSought(ev gate.Event) (Sought, bool) {
-	if ev.FinalOutput != "" || ev.Protocol == gate.Native || ev.Name != gate.Stop && ev.Name != gate.SubagentStop {
+	if ev.FinalOutput != "" || ev.Probe != "" || ev.Protocol == gate.Native || ev.Name != gate.Stop && ev.Name != gate.SubagentStop {
 		return Sought{}, false
 	}
 	m, _ := object(ev.Payload)
@@ -58,13 +58,9 @@ func moment(raw json.RawMessage) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// Background is the agent's tasks that still run while it wants to stop, as the
+// background is the agent's tasks that still run while it wants to stop, as the
 // host lists them (`background_tasks`, spec/claude-code.md 11); nil: none.
-func Background(ev gate.Event) []json.RawMessage {
-	if ev.Protocol == gate.Native || ev.Name != gate.Stop && ev.Name != gate.SubagentStop {
-		return nil
-	}
-	m, _ := object(ev.Payload)
+func background(m members, ev *gate.Event) []json.RawMessage {
 	var tasks, running []json.RawMessage
 	if json.Unmarshal(m.raw("background_tasks"), &tasks) != nil {
 		return nil

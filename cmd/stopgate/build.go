@@ -58,10 +58,18 @@ func (a *app) close() error {
 	return errors.Join(errs...)
 }
 
-// buildOnline wires an app on the data directory, which it takes for itself.
-func buildOnline(ctx context.Context, cfg config.Server, path string) (*app, error) {
+// sharing says whether other processes may use the data directory too.
+type sharing bool
+
+const (
+	alone  sharing = false // it is taken, as only a server does
+	shared sharing = true
+)
+
+// buildOn wires an app on the data directory.
+func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) (*app, error) {
 	store, err := sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
-		Lock: true, Retention: cfg.Retention.Records, Now: time.Now})
+		Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
 	if err != nil {
 		return nil, err
 	}

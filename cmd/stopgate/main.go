@@ -18,6 +18,7 @@ import (
 
 	"stopgate/commandhooks/jq"
 	"stopgate/gate"
+	"stopgate/wire"
 )
 
 // Exit codes (DESIGN §6). 2 and 3 are decisions of `eval` only: no failure of
@@ -60,6 +61,7 @@ type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Run the gate as an HTTP service."`
 	Demo     demoCommand     `cmd:"" help:"Show the main job, narrated: an answer refused, corrected and allowed."`
 	Eval     evalCommand     `cmd:"" help:"Decide one event without a server."`
+	Hook     hookCommand     `cmd:"" help:"Answer one payload of an agent host: what its command hook runs."`
 	Apply    applyCommand    `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
 	Validate validateCommand `cmd:"" help:"Check spec files; print what is wrong and where."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
@@ -97,7 +99,7 @@ func run(p process, args []string) (code int) {
 		kong.Exit(func(int) { left = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Bind(p),
-		kong.Vars{"server": serverURL(p.getenv)},
+		kong.Vars{"server": serverURL(p.getenv), "protocols": strings.Join(wire.Names(), ", ")},
 	)
 	if err != nil {
 		panic(err)
@@ -116,6 +118,9 @@ func run(p process, args []string) (code int) {
 			help = "stopgate " + c + " --help"
 		}
 		fmt.Fprintf(p.stderr, "For usage: %s\n", help)
+		if args[0] == "hook" {
+			return exitBadHook
+		}
 		return exitUsage
 	}
 	return report(p, command.Run())

@@ -1,0 +1,5 @@
+package main
+
+import "golang.org/x/sys/unix"
+
+func replace(from, to int) error { return unix.Dup3(from, to, 0) }

@@ -1,0 +1,35 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// probe answers the mark of `stopgate doctor`: which hooks would be asked, and
+// none is. It is recorded as a dry run and counts nothing.
+func (e *evaluation) probe(ctx context.Context) Decision {
+	e.ev.Dry = true
+	e.verdicts = make([]Verdict, len(e.hooks))
+	for i := range e.verdicts {
+		e.verdicts[i].Outcome = Skipped
+	}
+	e.verdicts = e.named(e.verdicts)
+	return e.commit(ctx)
+}
+
+// answerProbe makes the decision a block where hooks would have been asked. It
+// is never more than that: an agent that puts the mark into its own event gets
+// nothing through.
+func answerProbe(ev *Event, d *Decision) {
+	if len(d.Hooks) == 0 {
+		return
+	}
+	names := make([]string, len(d.Hooks))
+	for i := range d.Hooks {
+		names[i] = d.Hooks[i].Name
+	}
+	d.Outcome = Block
+	d.Reason = fmt.Sprintf("stopgate probe %s: the gate is there, and agent %q is asked on %s by %s.", ev.Probe, ev.Agent, ev.Name, strings.Join(names, ", "))
+	d.Messages = append(d.Messages, Message{Role: "user", Content: d.Reason})
+}
