@@ -193,6 +193,7 @@ func (e *evaluation) activated(ctx context.Context, hooks []*Hook) []*Hook {
 // attach opens the conversation where a hook could read it, or the caller sent
 // one to keep.
 func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
+	e.lost = e.ev.TranscriptStale
 	if len(e.hooks) == 0 && e.ev.InlineTranscript == nil && e.ev.TranscriptPath == "" {
 		return nil, nil
 	}

@@ -105,6 +105,11 @@ type Event struct {
 	// conversation, in TranscriptFormat ("" = plain text or {role, content}).
 	TranscriptPath   string
 	TranscriptFormat string
+	// TranscriptSession names an uploaded conversation other than the session's
+	// own: a host's file that lies on another machine.
+	TranscriptSession string
+	// TranscriptStale: its newest part could not be sent.
+	TranscriptStale bool
 
 	Payload []byte // the request as it came, for the record
 }

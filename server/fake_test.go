@@ -277,6 +277,15 @@ func (f *shelf) Append(_ context.Context, session, contentType string, r io.Read
 	return f.put(session, contentType, r, f.texts[session])
 }
 
+func (f *shelf) AppendFile(_ context.Context, session, _ string, at int64, r io.Reader) (int64, int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if int64(len(f.texts[session])) != at {
+		return 0, 0, gate.Errorf(gate.CodeConflict, "not %d bytes", at)
+	}
+	return f.put(session, "text/plain", r, f.texts[session])
+}
+
 func (f *shelf) Read(_ context.Context, session string) (io.ReadCloser, int64, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

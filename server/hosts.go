@@ -29,6 +29,11 @@ type HostQuery struct {
 	Event string // the host's name of the event, where its payloads name none
 	// Session, Tool and Cwd, for hosts whose payload is a tool's arguments alone.
 	Session, Tool, Cwd string
+	// Transcript is the session under which the host's conversation was
+	// uploaded, in the place of the payload's path; Stale: without its newest
+	// part.
+	Transcript string
+	Stale      bool
 }
 
 // hostDeadline is shorter than what hosts give a hook (DESIGN §5).
@@ -115,7 +120,8 @@ func bodyFailure(err error) *gate.Failure {
 
 func hostQuery(r *http.Request) (HostQuery, time.Duration, error) {
 	v := r.URL.Query()
-	q := HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd")}
+	q := HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd"),
+		Transcript: v.Get("transcript"), Stale: v.Get("stale") == "true"}
 	deadline := hostDeadline
 	if text := v.Get("deadline"); text != "" {
 		seconds, err := strconv.ParseFloat(text, 64)

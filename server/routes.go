@@ -70,7 +70,7 @@ func (s *Server) routes() []route {
 		{del, session, nil, s.deleteSession},
 		{get, session + "/transcript", nil, s.getTranscript},
 		{put, session + "/transcript", text, s.upload(s.opt.Transcripts.Replace)},
-		{post, session + "/transcript", text, s.upload(s.opt.Transcripts.Append)},
+		{post, session + "/transcript", text, s.appendTranscript},
 
 		{get, "/v1/evaluations", nil, s.listEvaluations},
 		{get, "/v1/evaluations/:id", nil, s.getEvaluation},

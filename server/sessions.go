@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/labstack/echo/v4"
 
@@ -19,6 +20,22 @@ type transcriptSize struct {
 }
 
 type store func(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error)
+
+// appendTranscript adds to a conversation: messages or text, or with format= a
+// part of a host's own session file.
+func (s *Server) appendTranscript(c echo.Context) error {
+	format := c.QueryParam("format")
+	if format == "" {
+		return s.upload(s.opt.Transcripts.Append)(c)
+	}
+	at, err := strconv.ParseInt(c.QueryParam("at"), 10, 64)
+	if err != nil || at < 0 {
+		return gate.Errorf(gate.CodeValidation, "at is %q, want the byte of the file at which this part begins", c.QueryParam("at"))
+	}
+	return s.upload(func(ctx context.Context, session, _ string, r io.Reader) (int64, int64, error) {
+		return s.opt.Transcripts.AppendFile(ctx, session, format, at, r)
+	})(c)
+}
 
 // upload streams a conversation into the store, never whole in memory. Its own
 // limit is not the one for evaluations (fault G37).

@@ -53,28 +53,38 @@ func (s *Store) answerNow(ctx context.Context, path, format string, since time.T
 		return "", -1, err
 	}
 	defer f.Close()
-	h, err := s.hostFile(f, format)
+	st, err := f.Stat()
+	if err != nil {
+		return "", -1, err
+	}
+	h, err := newHostFile(f, st.Size(), format)
 	if err != nil {
 		return "", -1, err
 	}
 	if h.size == seen {
 		return "", seen, errNoAnswer
 	}
+	text, err := h.answerSince(ctx, since)
+	return text, h.size, err
+}
+
+// answerSince is the answer of the Stop that began then; see [Store.Answer].
+func (h *hostFile) answerSince(ctx context.Context, since time.Time) (string, error) {
 	if !since.IsZero() {
 		c, ok := h.format.(*copilot)
 		if !ok {
-			return "", -1, errors.New("files of the format " + format + " do not record when hooks start")
+			return "", errors.New("files of this format do not record when hooks start")
 		}
 		c.until = since
 	}
 	if err := h.scan(ctx); err != nil {
-		return "", h.size, err
+		return "", err
 	}
 	text, err := h.answer(ctx, h.format.chosen())
 	if err == nil && text == "" {
 		err = errNoAnswer
 	}
-	return text, h.size, err
+	return text, err
 }
 
 // answer is the text of the last message of the assistant, if it has spoken

@@ -27,10 +27,12 @@ func (s *Store) Attach(ctx context.Context, ev *gate.Event) (gate.Transcript, er
 	switch {
 	case len(inline) > 0 && string(inline) != "null":
 		v, err = s.attachInline(ctx, ev, inline)
+	case ev.TranscriptSession != "":
+		v, err = s.attachSession(ctx, keyOf(ev.TranscriptSession), ev.FinalOutput)
 	case ev.TranscriptPath != "":
 		v, err = s.attachNamed(ctx, ev)
 	case ev.Session != "":
-		v, err = s.attachSession(ctx, keyOf(ev.Session))
+		v, err = s.attachSession(ctx, keyOf(ev.Session), ev.FinalOutput)
 	}
 	if err != nil {
 		return nil, attaching(err)
@@ -80,8 +82,12 @@ func (s *Store) temporary(sp *spool, raw string) *view {
 		known: sp.index.index(), temporary: true})
 }
 
-// attachSession opens the session's own transcript; nil if it has none.
-func (s *Store) attachSession(ctx context.Context, k key) (*view, error) {
+// attachSession opens the session's own transcript; nil if it has none. Of a
+// host's session file final is the last message.
+func (s *Store) attachSession(ctx context.Context, k key, final string) (*view, error) {
+	if v, err := s.viewUpload(ctx, k, final); err != nil || v != nil {
+		return v, err
+	}
 	v, err := s.viewSession(k)
 	if err != nil || v == nil || !v.grown() {
 		return v, err
@@ -164,7 +170,7 @@ func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) 
 	defer f.Close()
 	render := func(out *bufio.Writer) error { return s.renderHostFile(ctx, io.NewSectionReader(f, 0, st.Size()), out) }
 	if format != formatNDJSON {
-		h, err := s.hostFile(f, format)
+		h, err := newHostFile(f, st.Size(), format)
 		if err != nil {
 			return nil, err
 		}
@@ -203,17 +209,13 @@ func (s *Store) openConversation(ev *gate.Event) (f *os.File, path, head string,
 	return f, path, head, err
 }
 
-// hostFile is an open session file, as long as it is now.
-func (s *Store) hostFile(f *os.File, format string) (*hostFile, error) {
+// newHostFile is a session file's first size bytes.
+func newHostFile(f io.ReaderAt, size int64, format string) (*hostFile, error) {
 	read, ok := newHostFormat(format)
 	if !ok {
 		return nil, &gate.Failure{Code: gate.TranscriptUnreadable, Message: fmt.Sprintf("there is no reader for transcripts of the format %q", short(format))}
 	}
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return &hostFile{format: read, file: f, size: st.Size(), most: maxHostLine}, nil
+	return &hostFile{format: read, file: f, size: size, most: maxHostLine}, nil
 }
 
 func unreadable(path string, err error) error {

@@ -26,6 +26,9 @@ type meta struct {
 	MarksCRC uint32 `json:"marks_crc"`
 	Marked   int64  `json:"marked"` // the last block that has a mark
 	Plain    bool   `json:"plain"`  // all of it came as text, so the view is what was sent
+	// Format of a host's session file, which is kept as it is and rendered for
+	// each event; empty: the view is rendered already.
+	Format string `json:"format,omitempty"`
 }
 
 func (m meta) size() Size {
@@ -98,7 +101,7 @@ func (s *Store) commitReplace(k key, sp *spool) (meta, error) {
 	if err := sp.file.Sync(); err != nil {
 		return meta{}, err
 	}
-	m := meta{View: rand.Text() + ".txt", Plain: sp.plain}
+	m := meta{View: rand.Text() + ".txt", Plain: sp.plain, Format: sp.format}
 	view := filepath.Join(dir, m.View)
 	if err := os.Rename(sp.file.Name(), view); err != nil {
 		return meta{}, err
@@ -120,6 +123,9 @@ func (s *Store) commitAppend(k key, sp *spool) (meta, error) {
 	}
 	if err != nil {
 		return meta{}, err
+	}
+	if m.Format != sp.format {
+		return meta{}, gate.Errorf(gate.CodeConflict, "the session's transcript has another form: replace it, or add what is of the same")
 	}
 	if m.Bytes+sp.index.bytes > s.maxBytes {
 		return meta{}, tooLarge(s.maxBytes)
@@ -150,7 +156,7 @@ func (m meta) extend(dir string, f *os.File, sp *spool) (meta, error) {
 	}
 	x := indexer{bytes: m.Bytes, newlines: m.Newlines, open: m.Open, marked: m.Marked}
 	out := io.MultiWriter(f, &x)
-	if m.Open && !sp.plain {
+	if m.Open && !sp.plain && sp.format == "" {
 		if _, err := out.Write([]byte("\n")); err != nil {
 			return meta{}, err
 		}

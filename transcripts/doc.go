@@ -38,6 +38,9 @@
 // answer under judgement is the payload's own and stands in the view once: it is
 // added if the file does not end with it (spec/claude-code.md 10).
 //
+// Such a file of another machine is uploaded as it is, part by part
+// ([Store.AppendFile]), and rendered when an event needs it.
+//
 // # On disk
 //
 //	sessions/<sha256 of the session id>/meta.json      the commit record: which view, how much of it counts

@@ -33,10 +33,16 @@ func (s *Store) Append(ctx context.Context, session, contentType string, r io.Re
 
 func (s *Store) store(ctx context.Context, session, contentType string, r io.Reader,
 	commit func(key, *spool) (meta, error)) (Size, error) {
+	return s.storeSpool(ctx, session, func() (*spool, error) { return s.spool(ctx, contentType, r) }, commit)
+}
+
+// storeSpool takes an upload in, and commits it as the session's only writer.
+func (s *Store) storeSpool(ctx context.Context, session string, take func() (*spool, error),
+	commit func(key, *spool) (meta, error)) (Size, error) {
 	if session == "" {
 		return Size{}, gate.Errorf(gate.CodeValidation, "the session is empty")
 	}
-	sp, err := s.spool(ctx, contentType, r)
+	sp, err := take()
 	if err != nil {
 		return Size{}, err
 	}
@@ -54,8 +60,8 @@ func (s *Store) store(ctx context.Context, session, contentType string, r io.Rea
 	return m.size(), nil
 }
 
-// Read is the session's view from its start, and its size. CodeNotFound if
-// there is none.
+// Read is the session's view from its start, and the size of what was uploaded.
+// CodeNotFound if there is none.
 func (s *Store) Read(ctx context.Context, session string) (io.ReadCloser, Size, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Size{}, err
@@ -68,10 +74,23 @@ func (s *Store) Read(ctx context.Context, session string) (io.ReadCloser, Size, 
 	case err != nil:
 		return nil, Size{}, gate.Errorf(gate.CodeInternal, "the transcript could not be read: %w", err)
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.NewSectionReader(f, 0, m.Bytes), f}, m.size(), nil
+	if m.Format == "" {
+		return readCloser{io.NewSectionReader(f, 0, m.Bytes), f}, m.size(), nil
+	}
+	f.Close()
+	v, err := s.viewUpload(ctx, keyOf(session), "")
+	if err == nil && v == nil {
+		err = errors.New("it was replaced just now")
+	}
+	if err != nil {
+		return nil, Size{}, gate.Errorf(gate.CodeInternal, "the transcript could not be read: %w", err)
+	}
+	return readCloser{io.NewSectionReader(v.file, 0, v.size), v}, m.size(), nil
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
 }
 
 // Stat is the size of the session's transcript, and whether there is one.

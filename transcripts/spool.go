@@ -19,6 +19,8 @@ type spool struct {
 	file  *os.File
 	index indexer
 	plain bool // it came as text
+	// format of a part of a host's session file; empty: the view is rendered.
+	format string
 }
 
 // discard removes the spool. Where a Replace has moved the file away, only its

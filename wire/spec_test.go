@@ -203,10 +203,10 @@ func TestClaudeCode10AnswerSought(t *testing.T) {
 		want                    Sought
 		sought                  bool
 	}{
-		{"copilot camelCase", "copilot", `{"timestamp":1796041575777,"transcriptPath":"` + path + `"}`, Options{Event: "agentStop"}, Sought{path, moment, time.Second}, true},
-		{"copilot PascalCase", "copilot", `{"hook_event_name":"Stop","timestamp":"2026-11-30T12:26:15.777Z","transcript_path":"` + path + `"}`, Options{}, Sought{path, moment, time.Second}, true},
-		{"copilot, finer than milliseconds", "copilot", `{"hook_event_name":"Stop","timestamp":"2026-11-30T14:26:15.777999+02:00","transcript_path":"` + path + `"}`, Options{}, Sought{path, moment, time.Second}, true},
-		{"copilot without a usable moment", "copilot", `{"timestamp":{},"transcriptPath":"` + path + `"}`, Options{Event: "agentStop"}, Sought{path, time.Time{}, time.Second}, true},
+		{"copilot camelCase", "copilot", `{"timestamp":1796041575777,"transcriptPath":"` + path + `"}`, Options{Event: "agentStop"}, Sought{Path: path, Since: moment, Within: time.Second}, true},
+		{"copilot PascalCase", "copilot", `{"hook_event_name":"Stop","timestamp":"2026-11-30T12:26:15.777Z","transcript_path":"` + path + `"}`, Options{}, Sought{Path: path, Since: moment, Within: time.Second}, true},
+		{"copilot, finer than milliseconds", "copilot", `{"hook_event_name":"Stop","timestamp":"2026-11-30T14:26:15.777999+02:00","transcript_path":"` + path + `"}`, Options{}, Sought{Path: path, Since: moment, Within: time.Second}, true},
+		{"copilot without a usable moment", "copilot", `{"timestamp":{},"transcriptPath":"` + path + `"}`, Options{Event: "agentStop"}, Sought{Path: path, Since: time.Time{}, Within: time.Second}, true},
 		{"copilot without a file: unknown", "copilot", `{"timestamp":1}`, Options{Event: "agentStop"}, Sought{}, true},
 		{"copilot sub-agent has its text", "copilot", `{"response":"","transcriptPath":"` + path + `"}`, Options{Event: "subagentStop"}, Sought{}, false},
 		{"ax-code shows it nowhere", "ax-code", `{}`, Options{Event: "Stop"}, Sought{}, true},

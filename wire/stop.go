@@ -11,8 +11,8 @@ import (
 // of a Stop has none.
 type Sought struct {
 	// Path of the transcript, in the event's TranscriptFormat: its last
-	// assistant message is the answer. Empty: the host shows it nowhere, the
-	// answer is unknown.
+	// assistant message is the answer. Empty, and Session too: the host shows it
+	// nowhere, the answer is unknown.
 	Path string
 	// Since, where it is not zero, is the moment of this Stop, in whole
 	// milliseconds: the answer is complete only once the transcript holds a
@@ -23,6 +23,8 @@ type Sought struct {
 	// it the answer is unknown: `transcript_unreadable`, never an empty answer
 	// (spec/claude-code.md 10).
 	Within time.Duration
+	// Session under which the transcript was uploaded, in the place of a Path.
+	Session string
 }
 
 // AnswerSought reports whether a Stop's FinalOutput is not what the agent
@@ -38,8 +40,8 @@ func AnswerSought(ev gate.Event) (Sought, bool) {
 			return Sought{}, false
 		}
 	}
-	s := Sought{Path: ev.TranscriptPath}
-	if ev.Protocol == copilotName && s.Path != "" {
+	s := Sought{Path: ev.TranscriptPath, Session: ev.TranscriptSession}
+	if ev.Protocol == copilotName && s != (Sought{}) {
 		s.Since, s.Within = moment(m.raw("timestamp")), time.Second
 	}
 	return s, true

@@ -75,6 +75,12 @@ type Options struct {
 	Session string
 	Tool    string
 	Cwd     string
+
+	// Transcript is the session under which the conversation was uploaded: the
+	// path in the payload is then another machine's. Stale: without its newest
+	// part.
+	Transcript string
+	Stale      bool
 }
 
 // DefaultAgent is the agent of callers that name none; it needs no spec.
@@ -109,6 +115,9 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 	ev.Name = p.event(host)
 	ev.Probe = cut(m.text("stopgate_probe"), probeBytes)
 	p.decode(m, &ev)
+	if opt.Transcript != "" {
+		ev.TranscriptPath, ev.TranscriptSession, ev.TranscriptStale = "", opt.Transcript, opt.Stale
+	}
 	if ev.Name.ForTool() {
 		ev.ToolAliases = Aliases(p.Name, ev.ToolName)
 	}

@@ -202,6 +202,11 @@ func (u uploads) Append(ctx context.Context, session, contentType string, r io.R
 	return size.Bytes, size.Lines, err
 }
 
+func (u uploads) AppendFile(ctx context.Context, session, format string, at int64, r io.Reader) (bytes, lines int64, err error) {
+	size, err := u.Store.AppendFile(ctx, session, format, at, r)
+	return size.Bytes, size.Lines, err
+}
+
 func (u uploads) Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error) {
 	text, size, err := u.Store.Read(ctx, session)
 	return text, size.Bytes, size.Lines, err

@@ -9,14 +9,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
 	"stopgate/gate"
+	"stopgate/transcripts"
 	"stopgate/wire"
 )
 
@@ -175,9 +178,62 @@ func (h *hookCall) askServer() ([]byte, error) {
 		}
 	}
 	client := newHookClient(h.Server, h.getenv("STOPGATE_API_KEY"))
+	if h.event.TranscriptPath != "" && h.event.Session != "" && h.sends() {
+		query.Set("transcript", uploadName(&h.event))
+		if err := h.sendInTime(ctx, client); err != nil {
+			logHookFailure(*h, err)
+			query.Set("stale", "true")
+		}
+	}
 	left := seconds(h.Deadline) - time.Since(h.began)
 	query.Set("deadline", strconv.FormatFloat(max(left.Seconds(), 0.1), 'f', 3, 64))
 	return client.decide(ctx, "/v1/hooks/"+h.Protocol+"?"+query.Encode(), h.payload)
+}
+
+// sends reports whether the conversation is to be sent: a server on this machine
+// reads it where it lies.
+func (h *hookCall) sends() bool {
+	if h.Transcript != "auto" {
+		return h.Transcript == "send"
+	}
+	u, err := url.Parse(h.Server)
+	if err != nil {
+		return false // the request will say what is wrong
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() != "localhost" && (err != nil || !ip.Unmap().IsLoopback())
+}
+
+// sendInTime sends the conversation's new part. It may take half of the time
+// there is: what is not sent by then is, at the next event.
+func (h *hookCall) sendInTime(ctx context.Context, client *hookClient) error {
+	ctx, cancel := context.WithDeadline(ctx, h.began.Add(seconds(h.Deadline)/2))
+	defer cancel()
+	if err := h.awaitAnswer(ctx); err != nil {
+		return err
+	}
+	return h.sendTranscript(ctx, client)
+}
+
+// awaitAnswer waits until the conversation holds the answer that the payload
+// lacks: a host that does not say it writes it late (spec/claude-code.md 10).
+func (h *hookCall) awaitAnswer(ctx context.Context) error {
+	sought, missing := wire.AnswerSought(h.event)
+	if !missing || sought.Within == 0 {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "stopgate-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	store, err := transcripts.Open(transcripts.Options{Dir: dir, Roots: []string{filepath.Dir(sought.Path)}})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	_, err = store.Answer(ctx, sought.Path, h.event.TranscriptFormat, sought.Since, sought.Within)
+	return err
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"stopgate/gate"
 	"stopgate/server"
@@ -18,7 +19,8 @@ func findProtocol(name string) (server.HostProtocol, bool) {
 
 // Decode reads a host's payload.
 func (p hostProtocol) Decode(payload []byte, q server.HostQuery) (gate.Event, error) {
-	return p.Protocol.Decode(payload, wire.Options{Agent: q.Agent, Event: q.Event, Session: q.Session, Tool: q.Tool, Cwd: q.Cwd})
+	return p.Protocol.Decode(payload, wire.Options{Agent: q.Agent, Event: q.Event, Session: q.Session, Tool: q.Tool, Cwd: q.Cwd,
+		Transcript: q.Transcript, Stale: q.Stale})
 }
 
 // Encode writes the host's own answer.
@@ -35,10 +37,12 @@ func (a *app) findAnswer(ctx context.Context, ev *gate.Event) {
 	if !missing {
 		return
 	}
-	var err error
-	if ev.AnswerUnknown = sought.Path == ""; ev.AnswerUnknown {
-		return
+	err := errors.New("the host does not show it")
+	switch {
+	case sought.Session != "":
+		ev.FinalOutput, err = a.transcripts.UploadedAnswer(ctx, sought.Session, sought.Since)
+	case sought.Path != "":
+		ev.FinalOutput, err = a.transcripts.Answer(ctx, sought.Path, ev.TranscriptFormat, sought.Since, sought.Within)
 	}
-	ev.FinalOutput, err = a.transcripts.Answer(ctx, sought.Path, ev.TranscriptFormat, sought.Since, sought.Within)
 	ev.AnswerUnknown = err != nil
 }

@@ -9,13 +9,14 @@ import (
 )
 
 type validateCommand struct {
-	JSON  bool     `help:"Print findings as JSON."`
-	Files []string `arg:"" name:"file" help:"Spec files, or directories of them."`
+	JSON    bool     `help:"Print findings as JSON."`
+	Explain bool     `help:"Say also what each hook is asked about, tool by tool in each host's own names."`
+	Files   []string `arg:"" name:"file" help:"Spec files, or directories of them."`
 }
 
 // Help is the detail of `stopgate validate --help`.
 func (validateCommand) Help() string {
-	return "Prints file:line:column: error|warning: text. Only errors make it exit 1.\n\nExample: stopgate validate examples/*.yaml"
+	return "Prints file:line:column: error|warning: text. Only errors make it exit 1.\n\nExample: stopgate validate --explain examples/*.yaml"
 }
 
 // Run prints the findings of every file.
@@ -40,9 +41,16 @@ func (c validateCommand) Run(p process) error {
 				all = append(all, finding{f.path, x})
 			}
 		}
-		err = printJSON(p.stdout, map[string]any{"valid": !bad, "findings": all})
+		body := map[string]any{"valid": !bad, "findings": all}
+		if c.Explain {
+			body["hooks"] = explain(files)
+		}
+		err = printJSON(p.stdout, body)
 	} else {
 		printFindings(p.stdout, files)
+		if c.Explain {
+			printExplanations(p.stdout, explain(files))
+		}
 		fmt.Fprintln(p.stderr, total)
 	}
 	if err == nil && bad {

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stopgate/config"
+	"stopgate/gate"
+)
+
+const (
+	// sentPart is how much of a conversation one request carries: each is kept
+	// by itself, so a first send that has no time to end goes on where it was.
+	sentPart = 8 << 20
+	// sentTail is how much before the known size must still be the same for the
+	// file to be the one that was sent.
+	sentTail = 4 << 10
+	// sentAge is how long the size of a conversation is remembered.
+	sentAge = 30 * 24 * time.Hour
+)
+
+// sent is what a server has of a conversation, as it told us: a small file of
+// ours, locked while a part is on its way, since hosts run hooks in parallel.
+type sent struct {
+	file *os.File
+	Size int64  `json:"size"`
+	Tail string `json:"tail"` // sum of the last sentTail bytes before Size
+}
+
+// openSent locks and reads what is known; the zero size if nothing is.
+func openSent(ctx context.Context, dir, name string) (*sent, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(name))
+	f, err := os.OpenFile(filepath.Join(dir, hex.EncodeToString(sum[:])+".json"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	s := &sent{file: f}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, errors.New("another hook is still sending the conversation")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	content, err := io.ReadAll(io.LimitReader(f, 4<<10))
+	if err != nil || json.Unmarshal(content, s) != nil || s.Size < 0 {
+		s.Size, s.Tail = 0, ""
+	}
+	return s, nil
+}
+
+// keep writes what the server has now.
+func (s *sent) keep() error {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := s.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = s.file.WriteAt(content, 0)
+	return err
+}
+
+// tailOf is the sum of what stands before size in a file.
+func tailOf(f io.ReaderAt, size int64) (string, error) {
+	from := max(size-sentTail, 0)
+	h := sha256.New()
+	if n, err := io.Copy(h, io.NewSectionReader(f, from, size-from)); err != nil || n != size-from {
+		return "", errors.Join(err, io.ErrUnexpectedEOF)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// uploadName is the session under which an event's conversation is uploaded: a
+// sub-agent's own file is not the session's.
+func uploadName(ev *gate.Event) string {
+	if ev.Name == gate.SubagentStop && ev.SubAgent != "" {
+		return ev.Session + "." + ev.SubAgent
+	}
+	return ev.Session
+}
+
+// sendTranscript brings the server's copy of the event's conversation up to
+// date: the new part alone, the whole only once.
+func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error {
+	path, name := h.event.TranscriptPath, uploadName(&h.event)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was said yet
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	about, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !about.Mode().IsRegular() {
+		return fmt.Errorf("the conversation %q is no regular file", path)
+	}
+	dir := config.DefaultData(h.getenv)
+	if h.Data != "" {
+		dir = h.Data
+	}
+	dir = filepath.Join(dir, "sent")
+	known, err := openSent(ctx, dir, client.base+"\n"+name+"\n"+path)
+	if err != nil {
+		return err
+	}
+	defer known.file.Close()
+	if tail, err := tailOf(f, known.Size); err != nil || tail != known.Tail {
+		known.Size = 0 // shortened, or another file by now
+	}
+	if known.Size == 0 {
+		forgetOld(dir)
+	}
+	part := "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat) + "&at="
+	for again := false; known.Size < about.Size(); {
+		size := min(about.Size()-known.Size, sentPart)
+		status, answer, err := client.send(ctx, http.MethodPost, part+strconv.FormatInt(known.Size, 10), "application/x-ndjson",
+			io.NewSectionReader(f, known.Size, size))
+		switch {
+		case err != nil:
+			return err
+		case status == http.StatusConflict && !again && known.Size > 0:
+			known.Size, again = 0, true // erased there, or sent by another machine
+			continue
+		case status != http.StatusOK:
+			return fmt.Errorf("server at %s does not take the conversation: %w", client.base, refusal(strconv.Itoa(status), answer))
+		}
+		known.Size += size
+		if known.Tail, err = tailOf(f, known.Size); err != nil {
+			return err
+		}
+		if err := known.keep(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetOld removes what is known of conversations that have long ended.
+func forgetOld(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // there is none yet
+	}
+	for _, e := range entries {
+		if about, err := e.Info(); err == nil && time.Since(about.ModTime()) > sentAge {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
