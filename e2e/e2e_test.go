@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"stopgate/gate"
+	"stopgate/wire/contracts"
 )
 
 const (
@@ -45,18 +46,25 @@ func newLab(t *testing.T, a agent, gatedBy string, play func(l *lab, n int, requ
 	l.model = startModel(t, func(n int, request string) turn { return play(l, n, request) })
 	l.gate = serve(t, l.home, t.TempDir(), specs(t, "../examples/marker.yaml", "../examples/audit.yaml", "testdata/never.yaml"), l.model.url)
 	writeFile(t, filepath.Join(l.home, a.file), a.configure(l.project, l.model.url))
-	byhand(t, a, l.home, l.project, l.gate.url, gatedBy)
+	if printed, exit := l.stopgate(t, "init", a.host, "--agent", gatedBy, "--server", l.gate.url); exit != 0 {
+		t.Fatalf("init ended with %d:\n%s", exit, printed)
+	}
 	return l
 }
 
-// work runs the agent, which must end by itself and well.
+// work runs the agent, which must end by itself and well, and be of a version
+// that package contracts says was tried.
 func (l *lab) work(t *testing.T) {
 	t.Helper()
 	printed, exit := l.run(t, l.home, l.project, l.model.url, prompt)
 	if exit != 0 {
 		t.Fatalf("%s ended with %d:\n%s", l.program, exit, printed)
 	}
-	t.Logf("%s ended with 0 after %d requests of its model", l.version(t), len(l.model.requests()))
+	version := l.version(t)
+	if contract, fit, _ := contracts.For(l.host, version); fit != contracts.Tried {
+		t.Error(contract.Says(version))
+	}
+	t.Logf("%s %s ended with 0 after %d requests of its model", l.host, version, len(l.model.requests()))
 }
 
 // recorded holds the gate to its record of the session, an event and its
@@ -122,6 +130,9 @@ func TestRefusedThenCorrected(t *testing.T) {
 				}
 				return turn{text: unfinished}
 			})
+			if printed, exit := l.stopgate(t, "doctor", a.host); exit != 0 {
+				t.Errorf("doctor ended with %d:\n%s", exit, printed)
+			}
 			l.work(t)
 
 			requests := l.model.requests()

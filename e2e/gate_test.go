@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -85,13 +86,13 @@ func announced(t *testing.T, log io.Reader) string {
 	return ""
 }
 
-// records are the evaluations so far, oldest first.
+// records are the evaluations so far, oldest first, without doctor's probes.
 func (s *service) records() []gate.RecordSummary {
 	s.t.Helper()
 	var page struct{ Value []gate.RecordSummary }
 	s.read("/v1/evaluations?limit=200", &page)
 	slices.Reverse(page.Value)
-	return page.Value
+	return slices.DeleteFunc(page.Value, func(r gate.RecordSummary) bool { return r.DryRun })
 }
 
 func (s *service) read(path string, into any) {
@@ -110,6 +111,25 @@ func (s *service) read(path string, into any) {
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil || resp.StatusCode != http.StatusOK {
 		s.t.Fatalf("GET %s: %s %v", path, resp.Status, err)
 	}
+}
+
+// stopgate runs the command line in the project, as its user would, and returns
+// what it printed and its exit code.
+func (l *lab) stopgate(t *testing.T, args ...string) (printed string, exit int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, installed(t, "bin", "stopgate"), args...)
+	cmd.Dir = l.project
+	agents := installed(t, "bin", "e2e", "node_modules", ".bin")
+	cmd.Env = append(l.environment(l.home, l.model.url), "HOME="+l.home, "PATH="+agents+":"+os.Getenv("PATH"))
+	output, err := cmd.CombinedOutput()
+	if bad, failed := errors.AsType[*exec.ExitError](err); failed {
+		return string(output), bad.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return string(output), 0
 }
 
 // specs is a directory with the named files of examples/ and testdata/.

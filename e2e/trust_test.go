@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -32,6 +33,9 @@ func TestCodexTrust(t *testing.T) {
 
 	t.Run("the project is not trusted", func(t *testing.T) {
 		l := newLab(t, untrusted, "marker", ungated)
+		if printed, exit := l.stopgate(t, "doctor", l.host); exit != 1 {
+			t.Errorf("doctor ended with %d:\n%s", exit, printed)
+		}
 		l.work(t)
 		if got := l.gate.records(); len(got) != 0 {
 			t.Errorf("hooks ran: %+v", got)
@@ -39,6 +43,9 @@ func TestCodexTrust(t *testing.T) {
 	})
 	t.Run("the hooks are not reviewed", func(t *testing.T) {
 		l := newLab(t, reviewed, "marker", ungated)
+		if printed, _ := l.stopgate(t, "doctor", l.host); !strings.Contains(printed, "type /hooks in codex") {
+			t.Errorf("doctor says nothing of hooks that nobody reviewed:\n%s", printed)
+		}
 		l.work(t)
 		if got := l.gate.records(); len(got) != 0 {
 			t.Errorf("hooks ran: %+v", got)
@@ -47,6 +54,9 @@ func TestCodexTrust(t *testing.T) {
 	t.Run("both", func(t *testing.T) {
 		l := newLab(t, reviewed, "marker", ungated)
 		l.reviewHooks(t)
+		if printed, exit := l.stopgate(t, "doctor", l.host); exit != 0 || strings.Contains(printed, "warning") {
+			t.Errorf("doctor ended with %d:\n%s", exit, printed)
+		}
 		l.work(t)
 		l.recorded(t, l.events("allow")...)
 	})
