@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"stopgate/store/sqlite":       {"stopgate/gate"},
 	"stopgate/store/storetest":    {"stopgate/gate"},
 	"stopgate/server":             {"stopgate/gate"},
+	"stopgate/internal/contract":  {},
 	"stopgate/cmd/stopgate":       {"*"},
 }
 

@@ -114,6 +114,7 @@ func (r *serverReader) server() Server {
 	if listen := top.text("listen"); listen != "" {
 		s.Listen = listen
 	}
+	s.HTTP = readHTTP(section(top, "http"))
 	s.Models = r.models(section(top, "models"))
 	s.Sandbox = r.sandbox(section(top, "sandbox"))
 	s.Transcripts = r.transcripts(section(top, "transcripts"), s.Listen)
@@ -172,7 +173,7 @@ var hostTranscripts = []string{".claude/projects", ".codex/sessions", ".copilot/
 func (r *serverReader) transcripts(o *object, listen string) Transcripts {
 	defer o.unknown(true)
 	var roots []string
-	if loopback, _ := isLoopback(listen); loopback {
+	if loopback, _ := IsLoopback(listen); loopback {
 		if home := r.getenv("HOME"); filepath.IsAbs(home) {
 			for _, dir := range hostTranscripts {
 				roots = append(roots, filepath.Join(home, dir))

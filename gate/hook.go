@@ -60,7 +60,7 @@ const (
 type Hook struct {
 	Name       string // as declared, or "Stop[0]" for an inline hook without a name
 	Level      Level
-	Dialect    Dialect
+	Dialect    Dialect // whose rules it follows (DESIGN §1); every law here is still Azure's
 	Event      EventName
 	Activation Activation // agent-level hooks; empty means always
 	Type       HookType

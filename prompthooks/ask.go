@@ -56,7 +56,7 @@ func (t *trial) keep(answer Response) {
 		return
 	}
 	for _, c := range answer.Message.Calls[:min(len(answer.Message.Calls), maxCalls)] {
-		t.steps = append(t.steps, gate.Step{Tool: cut(c.Name, 100), Input: gate.CutEvidence(string(c.Args))})
+		t.steps = append(t.steps, gate.Step{Tool: gate.Cut(c.Name, 100), Input: gate.CutEvidence(string(c.Args))})
 	}
 }
 

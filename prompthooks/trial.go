@@ -113,7 +113,7 @@ func (t *trial) say(m Message) {
 func (t *trial) verdict(answer Response) (gate.Verdict, error) {
 	detail := ""
 	if answer.Detail != "" {
-		detail = " (" + cut(answer.Detail, 200) + ")"
+		detail = " (" + gate.Cut(answer.Detail, 200) + ")"
 	}
 	switch answer.Finish {
 	case Refused:
@@ -140,7 +140,7 @@ func verdictOf(event gate.EventName, m Message) (gate.Verdict, error) {
 	var submitted *gate.Verdict
 	for _, c := range m.Calls {
 		if c.Name != submitVerdict {
-			return gate.Verdict{}, fmt.Errorf("the model called %q instead of giving its verdict", cut(c.Name, 100))
+			return gate.Verdict{}, fmt.Errorf("the model called %q instead of giving its verdict", gate.Cut(c.Name, 100))
 		}
 		v, err := readDecision(event, c.Args)
 		if err != nil {
@@ -164,7 +164,7 @@ func (t *trial) repair(m Message, problem error) {
 	if f, ok := errors.AsType[*gate.Failure](problem); ok {
 		wrong = f.Message
 	}
-	text := "That was not a verdict: " + cut(wrong, 300) + ". "
+	text := "That was not a verdict: " + gate.Cut(wrong, 300) + ". "
 	if len(t.req.Tools) > 0 {
 		t.req.Force = submitVerdict
 		text += "Call submit_verdict now, alone, once."

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,16 +25,22 @@ import (
 // overrides are flags that win over the server file.
 type overrides struct{ listen, data, agents, sandbox string }
 
-// loadConfig is defaults, then the server file, then flags, checked whole.
+// loadConfig is defaults, then the server file, then flags, checked whole. What
+// is wrong with the flags alone is a matter of usage.
 func loadConfig(p process, file string, o overrides) (config.Server, error) {
-	cfg, err := config.LoadServer(file, p.getenv, func(s *config.Server) {
-		s.Listen, s.Data, s.Agents = cmp.Or(o.listen, s.Listen), cmp.Or(o.data, s.Data), cmp.Or(o.agents, s.Agents)
-		s.Sandbox.Mode = cmp.Or(config.SandboxMode(o.sandbox), s.Sandbox.Mode)
-	})
-	if err != nil {
-		return config.Server{}, exit{exitInput, err}
+	cfg, err := config.LoadServer(file, p.getenv, o.apply)
+	if err == nil {
+		return cfg, nil
 	}
-	return cfg, nil
+	if _, without := config.LoadServer(file, p.getenv, overrides{data: o.data}.apply); without == nil {
+		return config.Server{}, exit{exitUsage, err}
+	}
+	return config.Server{}, exit{exitInput, err}
+}
+
+func (o overrides) apply(s *config.Server) {
+	s.Listen, s.Data, s.Agents = cmp.Or(o.listen, s.Listen), cmp.Or(o.data, s.Data), cmp.Or(o.agents, s.Agents)
+	s.Sandbox.Mode = cmp.Or(config.SandboxMode(o.sandbox), s.Sandbox.Mode)
 }
 
 // app is stopgate wired: everything that decides, without a listener.
@@ -218,9 +223,4 @@ func absolute(path string) string {
 		return abs
 	}
 	return path
-}
-
-// isLoopback reports whether an address of a listener is of this machine only.
-func isLoopback(address string) bool {
-	return strings.HasPrefix(address, "127.") || strings.HasPrefix(address, "[::1]")
 }

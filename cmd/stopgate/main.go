@@ -67,6 +67,18 @@ type commands struct {
 	Apply    applyCommand    `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
 	Validate validateCommand `cmd:"" help:"Check spec files; print what is wrong and where."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
+
+	VersionFlag versionFlag `name:"version" help:"Print the version."`
+}
+
+// versionFlag is what people try first.
+type versionFlag bool
+
+// BeforeReset prints the version and ends, whatever else is on the line.
+func (versionFlag) BeforeReset(app *kong.Kong, p process) error {
+	err := versionCommand{}.Run(p)
+	app.Exit(exitDone)
+	return err
 }
 
 // exit is an error that knows its exit code.

@@ -32,12 +32,13 @@ func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, er
 // writer's goroutine, inside the transaction, where it holds up every other
 // write. A Settle that panics fails its own commit only.
 //
-// CodeConflict: the reservation in c.Idempotency is gone or was completed by
-// another; nothing was stored.
+// [gate.ErrStale]: as c.Stale says. CodeConflict: the key in c.Idempotency was
+// answered by another; CodeIdempotencyMismatch: it belongs to another body. In
+// all three cases nothing was stored.
 func (s *Store) Commit(ctx context.Context, c gate.Commit) error {
 	w := &commit{Commit: c}
-	if c.Idempotency != (gate.IdempotencyKey{}) {
-		w.reservation = idempotencyID(c.Idempotency)
+	if c.Idempotency.Key != (gate.IdempotencyKey{}) {
+		w.claim = claimOf(c.Idempotency, s.opt.Now())
 	}
 	if err := w.settle(c.Seen); err != nil {
 		return err
@@ -48,10 +49,10 @@ func (s *Store) Commit(ctx context.Context, c gate.Commit) error {
 // commit is a gate.Commit with its record ready to be written.
 type commit struct {
 	gate.Commit
-	reservation []byte
-	settled     gate.Counts // what next and row were settled with
-	next        gate.Counts
-	row         row
+	claim   keyClaim    // the zero value: no key
+	settled gate.Counts // what next and row were settled with
+	next    gate.Counts
+	row     row
 }
 
 func (w *commit) size() int { return len(w.row.head) + len(w.row.evidence) + len(w.row.payload) }
@@ -70,8 +71,10 @@ func (w *commit) settle(now gate.Counts) (err error) {
 }
 
 func (w *commit) apply(c *conn) error {
-	if w.reservation != nil {
-		if err := stillReserved(c, w.reservation); err != nil {
+	var key holding
+	if w.claim.id != nil {
+		var err error
+		if key, err = w.claim.unanswered(c); err != nil {
 			return err
 		}
 	}
@@ -84,12 +87,15 @@ func (w *commit) apply(c *conn) error {
 			return err
 		}
 	}
+	if now != w.Seen && w.Stale != nil && w.Stale(now) {
+		return gate.ErrStale
+	}
 	if now != w.settled {
 		if err := w.settle(now); err != nil {
 			return err
 		}
 	}
-	if err := w.row.insert(c, w.reservation); err != nil {
+	if err := w.row.insert(c, w.claim.id); err != nil {
 		return err
 	}
 	if w.Key.Session != "" && w.next != now {
@@ -97,8 +103,8 @@ func (w *commit) apply(c *conn) error {
 			return err
 		}
 	}
-	if w.reservation != nil {
-		return c.exec(`UPDATE idempotency SET evaluation = ? WHERE id = ?`, w.row.id, w.reservation)
+	if w.claim.id != nil {
+		return w.claim.answer(c, key, w.row.id)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -46,6 +47,33 @@ func counts(t *testing.T, s gate.Store) {
 		if r.StopRejectionCount != 2 {
 			t.Errorf("record has the count %d of the first settlement, want 2", r.StopRejectionCount)
 		}
+	})
+
+	t.Run("a stale evaluation is not stored", func(t *testing.T) {
+		key := gate.LedgerKey{Agent: "builder", Session: "refused"}
+		wantNoError(t, s.Commit(t.Context(), rejection(key, gate.Counts{}, 12)))
+		c := rejection(key, gate.Counts{}, 13)
+		c.Idempotency = gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "stale"}}
+		var asked []gate.Counts
+		stale := true
+		c.Stale = func(now gate.Counts) bool { asked = append(asked, now); return stale }
+		if err := s.Commit(t.Context(), c); !errors.Is(err, gate.ErrStale) {
+			t.Errorf("commit: %v, want ErrStale", err)
+		}
+		wantCounts(t, s, key, gate.Counts{StopRejections: 1})
+		_, err := s.Record(t.Context(), ID(13))
+		wantCode(t, err, gate.CodeNotFound)
+		stale = false
+		wantNoError(t, s.Commit(t.Context(), c)) // the key was not used up
+		if diff := cmp.Diff([]gate.Counts{{StopRejections: 1}, {StopRejections: 1}}, asked); diff != "" {
+			t.Errorf("Stale was asked with (-want +got):\n%s", diff)
+		}
+		c = rejection(key, gate.Counts{StopRejections: 2}, 14) // nothing has changed
+		c.Stale = func(gate.Counts) bool { t.Error("Stale was asked of the counts that were seen"); return true }
+		wantNoError(t, s.Commit(t.Context(), c))
+		c = rejection(gate.LedgerKey{Agent: "builder"}, gate.Counts{StopRejections: 2}, 15) // no ledger
+		c.Stale = func(gate.Counts) bool { t.Error("Stale was asked without a session"); return true }
+		wantNoError(t, s.Commit(t.Context(), c))
 	})
 
 	t.Run("any changed field is a change", func(t *testing.T) {
