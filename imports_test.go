@@ -19,6 +19,7 @@ var allowed = map[string][]string{
 	"stopgate/config":             {"stopgate/gate"},
 	"stopgate/wire":               {"stopgate/gate"},
 	"stopgate/wire/contracts":     {"stopgate/gate"},
+	"stopgate/wire/install":       {"stopgate/gate", "stopgate/wire/contracts"},
 	"stopgate/transcripts":        {"stopgate/gate"},
 	"stopgate/commandhooks":       {"stopgate/gate"},
 	"stopgate/commandhooks/jq":    {},
@@ -34,11 +35,13 @@ var allowed = map[string][]string{
 // confined names the only package that may import a dependency (STYLE 15), so
 // that it can be replaced without a search.
 var confined = map[string]string{
-	"github.com/labstack/echo":   "stopgate/server",
-	"modernc.org/sqlite":         "stopgate/store/sqlite",
-	"google.golang.org/genai":    "stopgate/prompthooks/gemini",
-	"gopkg.in/yaml.v3":           "stopgate/config",
-	"github.com/alecthomas/kong": "stopgate/cmd/stopgate",
+	"github.com/labstack/echo":    "stopgate/server",
+	"modernc.org/sqlite":          "stopgate/store/sqlite",
+	"google.golang.org/genai":     "stopgate/prompthooks/gemini",
+	"gopkg.in/yaml.v3":            "stopgate/config",
+	"github.com/alecthomas/kong":  "stopgate/cmd/stopgate",
+	"github.com/tailscale/hujson": "stopgate/wire/install",
+	"github.com/BurntSushi/toml":  "stopgate/wire/install",
 }
 
 func TestImportsFormAStar(t *testing.T) {

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -103,7 +103,7 @@ func (d *doctor) lookAt(host install.Host, asked bool) (pt patient, ok bool) {
 	pt = patient{host: host}
 	before := len(d.findings)
 	for _, scope := range []install.Scope{install.Project, install.User} {
-		pt.entries = append(pt.entries, d.readEntries(host, scope)...)
+		pt.entries = append(pt.entries, d.readEntries(host, scope, asked)...)
 	}
 	if len(pt.entries) == 0 && !asked && !d.broken(before) {
 		d.findings = d.findings[:before]
@@ -131,17 +131,22 @@ func (d *doctor) broken(since int) bool {
 	return slices.ContainsFunc(d.findings[since:], func(f diagnosis) bool { return f.Severity == gate.SeverityError })
 }
 
-// readEntries are the entries in one file of a host's.
-func (d *doctor) readEntries(host install.Host, scope install.Scope) []install.Entry {
+// readEntries are the entries in one file of a host's. A file that cannot be
+// read is an error if somebody asked about the host, or if it has to do with us.
+func (d *doctor) readEntries(host install.Host, scope install.Scope, asked bool) []install.Entry {
 	path := host.File(d.places, scope)
 	file, err := readHostFile(path, "")
 	if err != nil {
-		d.say(host.Name, gate.SeverityError, path, err.Error(), "mend the file, then run stopgate init "+host.Name)
+		if asked {
+			d.say(host.Name, gate.SeverityError, path, err.Error(), "mend the file, then run stopgate init "+host.Name)
+		}
 		return nil
 	}
 	entries, problems, err := host.Found(file.content)
 	if err != nil {
-		d.say(host.Name, gate.SeverityError, path, fmt.Sprintf("%s:%s", path, err), "mend the file: the host reads no hook in it")
+		if asked || bytes.Contains(file.content, []byte("stopgate")) || bytes.Contains(file.content, []byte("/v1/hooks/")) {
+			d.say(host.Name, gate.SeverityError, path, err.Error(), "mend the file: the host reads no hook in it")
+		}
 		return nil
 	}
 	var events []string
@@ -194,24 +199,27 @@ func (d *doctor) print(asJSON bool) error {
 		fmt.Fprintln(d.stdout, about)
 		for _, f := range d.findings {
 			if f.About == about {
+				f.Place = strings.TrimPrefix(f.Place, d.places.Project+"/")
 				f.print(d.stdout)
 			}
 		}
 	}
 	verdict := "\nThe gate gates."
-	if d.failed() {
+	switch {
+	case d.failed():
 		verdict = "\nThe gate would not gate: see the errors."
+	case slices.ContainsFunc(d.findings, func(f diagnosis) bool { return f.Severity == gate.SeverityWarning }):
+		verdict = "\nThe gate gates, unless a warning applies."
 	}
 	_, err := fmt.Fprintln(d.stdout, verdict)
 	return err
 }
 
 func (f diagnosis) print(w io.Writer) {
-	place := cmp.Or(f.Place, "")
-	if place != "" {
-		place += ": "
+	if f.Place != "" {
+		f.Message = f.Place + ": " + f.Message
 	}
-	fmt.Fprintf(w, "  %-8s %s%s\n", f.Severity, place, f.Message)
+	fmt.Fprintf(w, "  %-8s %s\n", f.Severity, f.Message)
 	if f.Do != "" {
 		fmt.Fprintf(w, "           → %s\n", f.Do)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ const probeWait = 30 * time.Second
 // probe sends a must-block probe through every Stop entry of a host, and one
 // through an entry for tools if the agent has hooks there (fault agents-01).
 func (d *doctor) probe(pt patient) {
-	tried := false
+	toolProbed := false
 	for _, e := range pt.entries {
 		event, ok := pt.host.Contract.Find(e.Event)
 		if !ok || e.HTTP() && !event.HTTP {
@@ -42,10 +43,10 @@ func (d *doctor) probe(pt patient) {
 		switch {
 		case event.Name == gate.Stop && !(agent.known && len(agent.hooks) > 0 && len(agent.on(gate.Stop)) == 0):
 			d.probeEntry(pt.host, e, event, "")
-			tried = true
-		case !tried && (event.Name == gate.PreToolUse || event.Name == gate.PostToolUse):
+		case !toolProbed && (event.Name == gate.PreToolUse || event.Name == gate.PostToolUse):
 			if tool := matchedTool(pt.host, agent.on(event.Name)); tool != "" {
 				d.probeEntry(pt.host, e, event, tool)
+				toolProbed = true
 			}
 		}
 	}
@@ -84,7 +85,7 @@ func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.
 	if e.HTTP() {
 		answer, err = d.call(ctx, host, e, payload)
 	} else {
-		answer, err = d.runEntry(e, payload, wait)
+		answer, err = d.runEntry(host, e, payload, wait)
 	}
 	if err == nil {
 		if err = install.Blocks(event, answer, mark); err != nil {
@@ -102,9 +103,12 @@ func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.
 
 // runEntry runs a command as hosts do: by a shell, in the project, with the
 // payload on standard input. Any exit but 0 is no answer of the gate's.
-func (d *doctor) runEntry(e install.Entry, payload []byte, wait time.Duration) ([]byte, error) {
-	cmd := exec.Command("sh", "-c", e.Command) //nolint:gosec // the entry that the host runs, which is the point
-	cmd.Dir, cmd.Env = d.places.Project, d.environment()
+func (d *doctor) runEntry(host install.Host, e install.Entry, payload []byte, wait time.Duration) ([]byte, error) {
+	cmd := exec.Command("sh", "-c", e.Command)        //nolint:gosec // the entry that the host runs, which is the point
+	cmd.Dir, cmd.Env = d.places.Project, os.Environ() // the host's own is taken to be ours
+	for _, name := range host.ProjectVariables {
+		cmd.Env = append(cmd.Env, name+"="+d.places.Project)
+	}
 	out, err := d.runCommand(cmd, payload, wait)
 	if err != nil {
 		return nil, fmt.Errorf("the command fails: %w: %s", err, shortened(append(out.stderr, out.stdout...)))
@@ -130,6 +134,7 @@ func (d *doctor) runCommand(cmd *exec.Cmd, stdin []byte, wait time.Duration) (ou
 	defer cancel()
 	stop := context.AfterFunc(ctx, kill)
 	err := cmd.Wait()
+	kill() // what it left behind in the background
 	if !stop() {
 		err = fmt.Errorf("no answer within %s", wait)
 	}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +23,7 @@ import (
 
 // examined is a server, and what is known of the agents that it is asked for.
 type examined struct {
-	client    apiClient
+	client    *hookClient
 	reachable bool
 	checks    map[string]server.Check // of /readyz
 	agents    map[string]*gatedAgent
@@ -93,7 +93,7 @@ func (d *doctor) serverAt(base string) *examined {
 			return s
 		}
 	}
-	s := &examined{client: apiClient{base: base, key: d.getenv("STOPGATE_API_KEY")}, agents: map[string]*gatedAgent{}}
+	s := &examined{client: newHookClient(base, d.getenv("STOPGATE_API_KEY")), agents: map[string]*gatedAgent{}}
 	d.servers = append(d.servers, s)
 	return s
 }
@@ -108,31 +108,43 @@ func (d *doctor) agentOf(base, name string) *gatedAgent {
 
 func (s *examined) name() string { return "server " + s.client.base }
 
+// serverWait is how long a server may take for one of the doctor's questions.
+const serverWait = 10 * time.Second
+
+// get reads what a path answers, whatever its status.
+func (s *examined) get(ctx context.Context, path string, into any) (status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, serverWait)
+	defer cancel()
+	status, body, err := s.client.send(ctx, http.MethodGet, path, "", http.NoBody)
+	if err != nil {
+		return status, err
+	}
+	if json.Unmarshal(body, into) != nil {
+		return status, errors.New("something that is no stopgate answers there")
+	}
+	return status, nil
+}
+
 // examine asks a server how it is.
 func (d *doctor) examine(s *examined) {
-	body, _, err := s.client.get(d.ctx, "/healthz")
+	const start = "start it with stopgate serve, or write its address into the entries: stopgate init HOST --server URL"
 	var health struct{ Status string }
-	if err == nil && (json.Unmarshal(body, &health) != nil || health.Status != "ok") {
-		err = errors.New("something that is no stopgate answers there")
-	}
-	if err != nil {
-		d.say(s.name(), gate.SeverityError, "", err.Error(), "start it with stopgate serve, or write its address into the entries: stopgate init HOST --server URL")
+	if _, err := s.get(d.ctx, "/healthz", &health); err != nil {
+		d.say(s.name(), gate.SeverityError, "", err.Error(), start)
 		return
 	}
-	s.reachable = true
-	body, _, err = s.client.get(d.ctx, "/readyz")
 	var ready struct {
 		Status  string
 		Version string
 		Checks  map[string]server.Check
 	}
-	if jsonErr := json.Unmarshal(body, &ready); jsonErr != nil {
-		d.say(s.name(), gate.SeverityWarning, "", fmt.Sprintf("/readyz cannot be read: %v", errors.Join(err, jsonErr)), "see the server's log")
+	if _, err := s.get(d.ctx, "/readyz", &ready); err != nil {
+		d.say(s.name(), gate.SeverityError, "", err.Error(), start)
 		return
 	}
-	s.checks = ready.Checks
+	s.reachable, s.checks = true, ready.Checks
 	if ready.Status != "ready" {
-		d.say(s.name(), gate.SeverityError, "", fmt.Sprintf("it is %s: store: %s", ready.Status, ready.Checks["store"].Reason), "see the server's log; until then answers follow on_gate_error")
+		d.say(s.name(), gate.SeverityError, "", fmt.Sprintf("it is not ready (%s): store: %s", ready.Status, ready.Checks["store"].Reason), "see the server's log; until then answers follow on_gate_error")
 		return
 	}
 	d.say(s.name(), severityOK, "", "reachable and ready, version "+ready.Version, "")
@@ -144,9 +156,9 @@ func (d *doctor) examineAgent(s *examined, name string, patients []patient) {
 		return
 	}
 	agent := s.agents[name]
-	err := s.client.loadHooks(d.ctx, name, agent)
+	err := s.loadHooks(d.ctx, name, agent)
 	switch {
-	case gate.CodeOf(err) == gate.CodeNotFound:
+	case errors.Is(err, errUnknownAgent):
 		d.say(s.name(), gate.SeverityError, "", fmt.Sprintf("no agent %q is known: every answer is on_gate_error's", name), "upload its spec with stopgate apply -f FILE, or name another agent: stopgate init HOST --agent NAME")
 		return
 	case err != nil:
@@ -206,27 +218,32 @@ func (d *doctor) examineMatchers(s *examined, name string, agent *gatedAgent, ho
 	}
 }
 
-// get is one GET, as [apiClient.do] is.
-func (c apiClient) get(ctx context.Context, path string) ([]byte, http.Header, error) {
-	return c.do(ctx, http.MethodGet, path, "", nil)
-}
+var errUnknownAgent = errors.New("agent is unknown")
 
 // loadHooks reads an agent's hooks from the server: its own, and the agent-level
 // ones that are active without being asked for. Agent "default" needs no spec.
-func (c apiClient) loadHooks(ctx context.Context, name string, agent *gatedAgent) error {
-	body, _, err := c.get(ctx, "/api/v2/extendedAgent/agents/"+url.PathEscape(name))
-	if err == nil {
-		err = agent.add(gate.AgentSpec, body)
-	}
-	if err != nil && !(name == wire.DefaultAgent && gate.CodeOf(err) == gate.CodeNotFound) {
+func (s *examined) loadHooks(ctx context.Context, name string, agent *gatedAgent) error {
+	var own json.RawMessage
+	status, err := s.get(ctx, "/api/v2/extendedAgent/agents/"+url.PathEscape(name), &own)
+	switch {
+	case err != nil:
 		return err
+	case status == http.StatusOK:
+		err = agent.add(gate.AgentSpec, own)
+	case status != http.StatusNotFound:
+		err = refusal(strconv.Itoa(status), own)
+	case name != wire.DefaultAgent:
+		err = errUnknownAgent
 	}
-	if body, _, err = c.get(ctx, "/api/v2/extendedAgent/hooks"); err != nil {
+	if err != nil {
 		return err
 	}
 	var list struct{ Value []json.RawMessage }
-	if err := json.Unmarshal(body, &list); err != nil {
+	if status, err = s.get(ctx, "/api/v2/extendedAgent/hooks", &list); err != nil {
 		return err
+	}
+	if status != http.StatusOK {
+		return refusal(strconv.Itoa(status), nil)
 	}
 	for _, document := range list.Value {
 		if err := agent.add(gate.HookSpec, document); err != nil {
@@ -271,14 +288,4 @@ func (d *doctor) checkVersion(host install.Host) {
 		return
 	}
 	d.say(host.Name, gate.SeverityWarning, program, contract.Says(version), "watch a first session: docs/hosts.md says what should happen")
-}
-
-// environment is what a host gives its commands: its own environment, which is
-// taken to be ours, and where the project is.
-func (d *doctor) environment() []string {
-	env := os.Environ()
-	for _, name := range []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR"} {
-		env = append(env, name+"="+d.places.Project)
-	}
-	return env
 }

@@ -170,8 +170,9 @@ func TestFoundJudges(t *testing.T) {
 		{"a deadline of its own", "codex", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"stopgate hook --protocol codex --deadline 10","timeout":25}]}]}}`, ``},
 		{"twice", "copilot", `{"hooks":{"agentStop":[{"bash":"stopgate hook --protocol copilot"},{"command":"stopgate hook --protocol copilot"}]}}`, `warning 1: the gate is asked twice on agentStop`},
 		{"gx-004: a switch among the events", "gemini-cli", `{"hooks":{"enabled":true}}`, `warning 1: "enabled" under "hooks" is no list of hooks`},
+		{"gx-004: a list that is none of hooks", "gemini-cli", `{"hooks":{"disabled":["x"]}}`, `warning 1: "disabled" under "hooks" is no list of hooks`},
 		{"a number no clock has", "codex", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"stopgate hook --protocol codex","timeout":1e300}]}]}}`, ``},
-		{"nothing of ours", "codex", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"./x"}]},1,{"hooks":2}]}}`, ``},
+		{"nothing of ours", "codex", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"./x"}]},{},{"hooks":2}]}}`, ``},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, _ := Find(c.host)

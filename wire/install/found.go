@@ -65,12 +65,13 @@ func (h Host) look(d *document) ([]Entry, []Problem, error) {
 			return nil, nil, fmt.Errorf("%d:1: hooks: %w", d.line(&m.Name), err)
 		}
 		list, ok := m.Value.Value.(*hujson.Array)
-		if !ok {
+		if !ok || slices.ContainsFunc(list.Elements, func(v hujson.Value) bool { return v.Value.Kind() != '{' }) {
 			problems = append(problems, Problem{gate.SeverityWarning, fmt.Sprintf("%q under \"hooks\" is no list of hooks", event),
-				"take it out: switches do not belong there, and some versions refuse the file for it", d.line(&m.Name)})
-			continue
+				"take it out: switches do not belong there, and some versions refuse the file for it", d.line(&m.Name)}) // fault gx-004
 		}
-		entries = append(entries, h.listed(d, event, list)...)
+		if ok {
+			entries = append(entries, h.listed(d, event, list)...)
+		}
 	}
 	return entries, problems, nil
 }

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stopgate/gate"
+	"stopgate/wire/install"
+)
+
+// workplace is a home and a project, in which hosts' files are written and
+// looked at by the real program.
+type workplace struct {
+	t             *testing.T
+	home, project string
+	env           []string // beside HOME and PATH
+}
+
+func newWorkplace(t *testing.T) *workplace {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workplace{t: t, home: filepath.Join(root, "home"), project: filepath.Join(root, "it's a project")}
+	for _, dir := range []string{w.home, w.project} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, h := range install.All() { // no real one is asked for its version
+		w.write("<home>/bin/"+h.Executable, "#!/bin/sh\necho "+h.Contract.To+"\n")
+		if err := os.Chmod(filepath.Join(w.home, "bin", h.Executable), 0o755); err != nil { //nolint:gosec // it is a program
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// stopgate runs the program in the project and gives its output and exit code.
+func (w *workplace) stopgate(args ...string) (string, int) {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), "stopgate", args...)
+	cmd.Dir = w.project
+	cmd.Env = append([]string{"HOME=" + w.home, "PATH=" + filepath.Join(w.home, "bin") + ":" + os.Getenv("PATH")}, w.env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		w.t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func (w *workplace) write(path, content string) {
+	w.t.Helper()
+	path = strings.NewReplacer("<home>", w.home, "<project>", w.project).Replace(path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(content, "<project>", w.project)), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// edit replaces text in the project's file of a host; it must be there.
+func (w *workplace) edit(host install.Host, old, replacement string) {
+	w.t.Helper()
+	path := host.File(install.Places{Project: w.project}, install.Project)
+	content, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(content), old) {
+		w.t.Fatalf("%q is not in %s: %v", old, content, err)
+	}
+	w.write(path, strings.ReplaceAll(string(content), old, replacement))
+}
+
+// trusts are what the user has told each host, beside the hooks.
+var trusts = map[string]map[string]string{
+	"claude-code": {},
+	"codex": {"<home>/.codex/config.toml": "[projects.\"<project>\"]\ntrust_level = \"trusted\"\n" +
+		"[hooks.state.\"<project>/.codex/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:0\"\n"},
+	"gemini-cli": {"<home>/.gemini/trustedFolders.json": `{"<project>": "TRUST_FOLDER"}`},
+	"qwen-code":  {},
+	"copilot":    {"<home>/.copilot/config.json": `{"trusted_folders": ["<project>"]}`},
+}
+
+// fault agents-01, fault gx-071, fault gx-091: a gate that looks installed is
+// proved to gate, and every break of it turns the doctor red, for each host.
+func TestDoctorTurnsRed(t *testing.T) {
+	s := newService(t)
+	spec := `{"name":"marker","properties":{"hooks":{"Stop":[{"type":"prompt","prompt":"p"}],"PreToolUse":[{"type":"prompt","matcher":"Bash","prompt":"p"}]}}}`
+	if status, answer := s.do(http.MethodPut, agents+"marker", "application/json", []byte(spec)); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, answer)
+	}
+	stranger := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(stranger.Close)
+	stop := map[string]string{"gemini-cli": "AfterAgent", "copilot": "agentStop"}
+	for _, host := range install.All() {
+		event := stop[host.Name]
+		if event == "" {
+			event = "Stop"
+		}
+		for _, c := range []struct {
+			name string
+			env  []string
+			args []string // of init, beside the agent and the server
+			bend func(w *workplace)
+			want string // in the output; empty: all is well
+		}{
+			{name: "healthy"},
+			{name: "healthy by command", env: []string{"STOPGATE_API_KEY=k"}},
+			{name: "wrong path", env: []string{"STOPGATE_API_KEY=k"}, want: "a probe on " + event + " is not blocked: the command fails",
+				bend: func(w *workplace) { w.edit(host, "/stopgate hook", "/no/such/stopgate hook") }},
+			{name: "wrong port", args: []string{"--server", stranger.URL}, want: "something that is no stopgate answers there"},
+			{name: "server down", args: []string{"--server", "http://127.0.0.1:" + freePort(t)}, want: "no server at http://127.0.0.1:"},
+			{name: "wrong agent", args: []string{"--agent", "nobody"}, want: `no agent "nobody" is known`},
+			{name: "entry removed", want: "no entry on " + event, bend: func(w *workplace) { removeEvent(w, host, event) }},
+			{name: "event misspelt", want: `asks no gate on "` + event + `s"`, bend: func(w *workplace) { w.edit(host, `"`+event+`"`, `"`+event+`s"`) }},
+			{name: "file broken", want: ": mend the file", bend: func(w *workplace) { w.edit(host, `"hooks"`, `hooks`) }},
+			{name: "hooks switched off", want: "sets ", bend: func(w *workplace) { switchOff(w, host) }},
+		} {
+			t.Run(host.Name+"/"+c.name, func(t *testing.T) {
+				w := newWorkplace(t)
+				w.env = c.env
+				for path, content := range trusts[host.Name] {
+					w.write(path, content)
+				}
+				args := append([]string{"init", host.Name, "--agent", "marker", "--server", s.url}, c.args...)
+				if out, code := w.stopgate(args...); code != 0 {
+					t.Fatalf("init ends with %d: %s", code, out)
+				}
+				want := exitDone
+				if c.bend != nil {
+					c.bend(w)
+				}
+				if c.want != "" {
+					want = exitFindings
+				}
+				out, code := w.stopgate("doctor", host.Name)
+				if code != want || !strings.Contains(strings.ReplaceAll(out, "\n           → ", ": "), c.want) {
+					t.Errorf("exit %d, want %d and %q:\n%s", code, want, c.want, out)
+				}
+				if c.want == "" && (strings.Contains(out, "warning") || !strings.Contains(out, "a probe on "+event+" is blocked") || !strings.Contains(out, "The gate gates.")) {
+					t.Errorf("%s", out)
+				}
+			})
+		}
+	}
+	t.Run("the probes are dry runs", func(t *testing.T) {
+		_, list := s.do(http.MethodGet, "/v1/evaluations?agent=marker", "", nil)
+		var got struct{ Value []gate.RecordSummary }
+		if err := json.Unmarshal(list, &got); err != nil || len(s.requests) > 0 {
+			t.Errorf("%v: the judge was asked %d times", err, len(s.requests))
+		}
+	})
+}
+
+func removeEvent(w *workplace, host install.Host, event string) {
+	path := host.File(install.Places{Project: w.project}, install.Project)
+	var file map[string]any
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(content, &file)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	delete(file["hooks"].(map[string]any), event)
+	content, err = json.Marshal(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(path, string(content))
+}
+
+func switchOff(w *workplace, host install.Host) {
+	switch host.Name {
+	case "claude-code":
+		w.write("<project>/.claude/settings.local.json", `{"disableAllHooks": true}`)
+	case "codex":
+		w.write("<home>/.codex/config.toml", trusts["codex"]["<home>/.codex/config.toml"]+"[features]\nhooks = false\n")
+	case "gemini-cli":
+		w.edit(host, `"hooks"`, `"hooksConfig": {"enabled": false}, "hooks"`)
+	case "qwen-code":
+		w.write("<home>/.qwen/settings.json", `{"disableAllHooks": true} // for now`)
+	case "copilot":
+		w.edit(host, `"version"`, `"disableAllHooks": true, "version"`)
+	}
+}
+
+// The probe reads an answer as the host does, whatever gives it.
+func TestDoctorReadsAnswersAsHostsDo(t *testing.T) {
+	s := newService(t)
+	if status, answer := s.do(http.MethodPut, agents+"marker", "application/json", []byte(`{"name":"marker","properties":{"hooks":{"Stop":[{"type":"prompt","prompt":"p"}]}}}`)); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, answer)
+	}
+	const hook = "stopgate hook --protocol codex --agent marker --server "
+	for _, c := range []struct{ name, command, want string }{
+		{"as it is", hook + s.url, ""},
+		{"in the project, as codex without a variable that names it", `test "${PWD##*/}" = "it's a project" && test -z "$CLAUDE_PROJECT_DIR" && ` + hook + s.url, ""},
+		{"text before the answer", "echo judging; " + hook + s.url, "it is not JSON alone"},
+		{"another exit code", hook + s.url + "; exit 2", "the command fails: exit status 2"},
+		{"exit 2 alone", "echo no >&2; exit 2 # " + hook, ""}, // not ours: nothing is run
+		{"it says nothing", hook + s.url + " >/dev/null", "it says nothing"},
+		{"a block that is always the same", hook + s.url + ` >/dev/null; echo '{"decision":"block","reason":"no"}'`, "no block as the host takes one"},
+		{"it never ends, nor does its child", hook + s.url + "; sleep 60 & sleep 60", "no answer within 2s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorkplace(t)
+			w.write("<home>/.codex/config.toml", trusts["codex"]["<home>/.codex/config.toml"])
+			content, err := json.Marshal(map[string]any{"hooks": map[string]any{
+				"Stop":             []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": c.command, "timeout": 2}}}},
+				"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": hook + s.url}}}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.write("<project>/.codex/hooks.json", string(content))
+			out, code := w.stopgate("doctor", "codex")
+			if c.name == "exit 2 alone" {
+				if code != exitFindings || !strings.Contains(out, "no entry on Stop") {
+					t.Errorf("exit %d: %s", code, out)
+				}
+				return
+			}
+			if (code == exitDone) != (c.want == "") || !strings.Contains(out, c.want) {
+				t.Errorf("exit %d, want %q:\n%s", code, c.want, out)
+			}
+		})
+	}
+}
+
+// What is no error is said and ends with 0: a version that was not tried, both
+// files asking. A file of somebody else's that is broken is not ours to report.
+func TestDoctorWarns(t *testing.T) {
+	s := newService(t)
+	if status, _ := s.do(http.MethodPut, "/api/v2/extendedAgent/hooks/h", "application/json", []byte(`{"name":"h","type":"GlobalHook","properties":{"eventType":"Stop","activationMode":"always","hook":{"type":"prompt","prompt":"p"}}}`)); status != http.StatusAccepted {
+		t.Fatal(status)
+	}
+	w := newWorkplace(t)
+	w.write("<home>/bin/qwen", "#!/bin/sh\necho 99.1.0\n")
+	w.write("<home>/.gemini/settings.json", "{")
+	for _, user := range []string{"--user=false", "--user"} {
+		if out, code := w.stopgate("init", "qwen-code", "--server", s.url, user); code != 0 {
+			t.Fatal(out)
+		}
+	}
+	out, code := w.stopgate("doctor")
+	for _, want := range []string{"Qwen Code 99.1.0 was not tried", "both the user's and the project's hooks ask the gate", `agent "default" has 1 hooks, 1 of them on Stop`, "The gate gates, unless a warning applies."} {
+		if code != exitDone || !strings.Contains(out, want) {
+			t.Errorf("exit %d, want %q:\n%s", code, want, out)
+		}
+	}
+	if strings.Contains(out, "gemini") {
+		t.Errorf("%s", out)
+	}
+	w.write("<project>/.gemini/settings.json", `{"hooks": stopgate`)
+	if out, code := w.stopgate("doctor"); code != exitFindings || !strings.Contains(out, "gemini-cli") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
+// fault http-02: a proxy that the environment names takes calls to this machine
+// too, in hosts if not in Go.
+func TestDoctorCallsByTheProxyOfTheEnvironment(t *testing.T) {
+	s := newService(t)
+	if status, _ := s.do(http.MethodPut, agents+"marker", "application/json", []byte(`{"name":"marker","properties":{"hooks":{"Stop":[{"type":"prompt","prompt":"p"}]}}}`)); status != http.StatusAccepted {
+		t.Fatal(status)
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(http.StatusProxyAuthRequired)
+	}))
+	t.Cleanup(proxy.Close)
+	w := newWorkplace(t)
+	if out, code := w.stopgate("init", "claude-code", "--agent", "marker", "--server", s.url); code != 0 {
+		t.Fatal(out)
+	}
+	w.env = []string{"HTTP_PROXY=" + proxy.URL}
+	out, code := w.stopgate("doctor", "claude-code")
+	if code != exitFindings || !strings.Contains(out, "407") || !strings.Contains(out, "set NO_PROXY=127.0.0.1") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	w.env = append(w.env, "NO_PROXY=localhost,127.0.0.0/8")
+	if out, code := w.stopgate("doctor", "claude-code"); code != exitDone {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
