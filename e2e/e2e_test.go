@@ -64,7 +64,7 @@ func (l *lab) work(t *testing.T) {
 	if contract, fit, _ := contracts.For(l.host, version); fit != contracts.Tried {
 		t.Error(contract.Says(version))
 	}
-	t.Logf("%s %s ended with 0 after %d requests of its model", l.host, version, len(l.model.requests()))
+	t.Logf("%s %s ended with 0 after %d requests of its model", l.host, strings.TrimPrefix(version, "codex-cli "), len(l.model.requests()))
 }
 
 // recorded holds the gate to its record of the session, an event and its
