@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -16,13 +18,17 @@ type doctorCommand struct {
 	Server string   `placeholder:"URL" help:"Server to look at beside those that the entries name (STOPGATE_SERVER)."`
 	Agent  []string `sep:"none" placeholder:"NAME" help:"Agent spec to look at beside those that the entries name; may be given again."`
 	JSON   bool     `help:"Print the findings as JSON."`
+
+	TrustProject bool `help:"Run the project's hook commands also where they do more than call stopgate, and send the key to any server that the project's files name."`
 }
 
 // Help is the detail of `stopgate doctor --help`.
 func (doctorCommand) Help() string {
 	return `Looks at the entries of stopgate in the hosts' files of this directory and of the user, at what turns hooks off, and at the server. Then it sends a probe through each installed entry, as the host would run or call it: a Stop that hooks would be asked about, which a gate in order answers with a block, without asking a hook. The server records the probe as a dry run and counts nothing.
 
-Exit 0: the gate gates. Exit 1: it would not; every finding says what to do. A server that wants a key is looked at with STOPGATE_API_KEY.
+Exit 0: the gate gates. Exit 1: it would not; every finding says what to do.
+
+A project's files are whatever its authors wrote. Their commands are run only where they are one call of a stopgate that lies outside the project, and STOPGATE_API_KEY goes only to servers on this machine, in the user's own files, in STOPGATE_SERVER or in --server, unless --trust-project says otherwise.
 
 Examples:
   stopgate doctor claude-code
@@ -46,6 +52,8 @@ type diagnosis struct {
 type doctor struct {
 	process
 	places   install.Places
+	trusting bool            // --trust-project
+	vouched  map[string]bool // servers that somebody but the project names
 	findings []diagnosis
 	servers  []*examined
 }
@@ -70,7 +78,8 @@ func (c doctorCommand) Run(p process) error {
 		}
 		hosts = []install.Host{host}
 	}
-	d := &doctor{process: p, places: places}
+	d := &doctor{process: p, places: places, trusting: c.TrustProject, vouched: map[string]bool{
+		orServer("", serverURL(p.getenv)): true, orServer(c.Server, serverURL(p.getenv)): true}}
 	var patients []patient
 	for _, host := range hosts {
 		if found, ok := d.lookAt(host, c.Host != ""); ok {
@@ -102,7 +111,11 @@ func (d *doctor) say(about string, severity gate.Severity, place, message, do st
 func (d *doctor) lookAt(host install.Host, asked bool) (pt patient, ok bool) {
 	pt = patient{host: host}
 	before := len(d.findings)
-	for _, scope := range []install.Scope{install.Project, install.User} {
+	scopes := []install.Scope{install.Project, install.User}
+	if host.File(d.places, install.Project) == host.File(d.places, install.User) { // in the home directory
+		scopes = []install.Scope{install.User}
+	}
+	for _, scope := range scopes {
 		pt.entries = append(pt.entries, d.readEntries(host, scope, asked)...)
 	}
 	if len(pt.entries) == 0 && !asked && !d.broken(before) {
@@ -115,8 +128,11 @@ func (d *doctor) lookAt(host install.Host, asked bool) (pt patient, ok bool) {
 	d.twice(pt)
 	settings := host.Settings(d.places)
 	for i := range settings {
-		if content, _, err := readRegular(settings[i].Path); err == nil {
+		content, _, err := readRegular(settings[i].Path)
+		if err == nil {
 			settings[i].Content = content
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			d.say(host.Name, gate.SeverityWarning, settings[i].Path, fmt.Sprintf("it cannot be looked at: %v", err), "look yourself whether it turns hooks off")
 		}
 	}
 	for _, problem := range host.Off(d.places, settings, pt.entries) {
@@ -152,6 +168,9 @@ func (d *doctor) readEntries(host install.Host, scope install.Scope, asked bool)
 	var events []string
 	for i := range entries {
 		entries[i].File, entries[i].Scope = path, scope
+		if scope == install.User && entries[i].Server != "" {
+			d.vouched[orServer(entries[i].Server, "")] = true
+		}
 		events = append(events, entries[i].Event)
 	}
 	if len(entries) > 0 {

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -70,8 +71,32 @@ func matchedTool(host install.Host, hooks []gate.Hook) string {
 	return ""
 }
 
+// runnable reports whether an entry's command may be run: of a project, whose
+// files anybody may have written, only one call of a stopgate of the user's.
+func (d *doctor) runnable(e install.Entry) bool {
+	if e.Scope != install.Project || d.trusting {
+		return true
+	}
+	program, err := exec.LookPath(e.Program)
+	if err != nil {
+		return e.Plain && filepath.Base(e.Program) == "stopgate" // it runs nothing, and the host's shell says so too
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return false
+	}
+	self, err := os.Executable()
+	known := filepath.Base(e.Program) == "stopgate" || err == nil && sameFile(program, self)
+	return e.Plain && known && filepath.IsAbs(program) && !inside(d.places.Project, program)
+}
+
 // probeEntry plays the host for one entry and one event.
 func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.Event, tool string) {
+	place := fmt.Sprintf("%s:%d", e.File, e.Line)
+	if !e.HTTP() && !d.runnable(e) {
+		d.say(host.Name, gate.SeverityError, place, "not probed: the project's command does more than call a stopgate outside the project: "+shortened([]byte(e.Command)),
+			"read it; if you trust it: stopgate doctor "+host.Name+" --trust-project")
+		return
+	}
 	mark := "probe-" + strings.ToLower(rand.Text())
 	payload := probePayload(host.Name, event, d.places.Project, tool, mark)
 	wait := probeWait
@@ -88,11 +113,10 @@ func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.
 		answer, err = d.runEntry(host, e, payload, wait)
 	}
 	if err == nil {
-		if err = install.Blocks(event, answer, mark); err != nil {
+		if err = install.Blocks(event, answer, mark); err != nil && len(answer) > 0 {
 			err = fmt.Errorf("%w: %s", err, shortened(answer))
 		}
 	}
-	place := fmt.Sprintf("%s:%d", e.File, e.Line)
 	if err != nil {
 		d.say(host.Name, gate.SeverityError, place, fmt.Sprintf("a probe on %s is not blocked: %v", e.Event, err),
 			"mend what the other findings name, or run stopgate init "+host.Name+" again")
@@ -106,6 +130,9 @@ func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.
 func (d *doctor) runEntry(host install.Host, e install.Entry, payload []byte, wait time.Duration) ([]byte, error) {
 	cmd := exec.Command("sh", "-c", e.Command)        //nolint:gosec // the entry that the host runs, which is the point
 	cmd.Dir, cmd.Env = d.places.Project, os.Environ() // the host's own is taken to be ours
+	if !d.mayHaveKey(orServer(e.Server, serverURL(d.getenv))) {
+		cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "STOPGATE_API_KEY=") })
+	}
 	for _, name := range host.ProjectVariables {
 		cmd.Env = append(cmd.Env, name+"="+d.places.Project)
 	}

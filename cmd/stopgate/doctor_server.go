@@ -93,9 +93,20 @@ func (d *doctor) serverAt(base string) *examined {
 			return s
 		}
 	}
-	s := &examined{client: newHookClient(base, d.getenv("STOPGATE_API_KEY")), agents: map[string]*gatedAgent{}}
+	s := &examined{client: newHookClient(base, ""), agents: map[string]*gatedAgent{}}
+	if key := d.getenv("STOPGATE_API_KEY"); d.mayHaveKey(base) {
+		s.client.key = key
+	} else if key != "" {
+		d.say(s.name(), gate.SeverityWarning, "", "STOPGATE_API_KEY is not sent to it, since only the project's files name it", "if you know the server, say so: stopgate doctor --server "+base)
+	}
 	d.servers = append(d.servers, s)
 	return s
+}
+
+// mayHaveKey reports whether a server is this machine's, or one that somebody
+// but the project's authors named.
+func (d *doctor) mayHaveKey(base string) bool {
+	return d.trusting || d.vouched[base] || install.Loopback(base)
 }
 
 func (d *doctor) agentOf(base, name string) *gatedAgent {
@@ -213,7 +224,7 @@ func (d *doctor) examineMatchers(s *examined, name string, agent *gatedAgent, ho
 	for _, h := range agent.hooks {
 		if h.Event.ForTool() && !slices.ContainsFunc(tools, h.Matcher.Match) {
 			d.say(s.name(), gate.SeverityWarning, "", fmt.Sprintf("agent %q: matcher %q of %s matches no tool of %s that stopgate knows", name, h.Matcher, h.Name, host.Contract.Program),
-				"compare it with the names in docs/, whole and in the same case; a plugin's MCP tools are called mcp__plugin_PLUGIN_SERVER__TOOL")
+				"stopgate validate --explain FILE lists the names; a plugin's MCP tools are called mcp__plugin_PLUGIN_SERVER__TOOL")
 		}
 	}
 }

@@ -1,25 +1,28 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"stopgate/gate"
 	"stopgate/wire/install"
 )
 
-// workplace is a home and a project, in which hosts' files are written and
-// looked at by the real program.
+// workplace is a home and a project, the test's own, in which hosts' files are
+// written and looked at.
 type workplace struct {
 	t             *testing.T
 	home, project string
-	env           []string // beside HOME and PATH
 }
 
 func newWorkplace(t *testing.T) *workplace {
@@ -39,20 +42,43 @@ func newWorkplace(t *testing.T) *workplace {
 			t.Fatal(err)
 		}
 	}
+	t.Setenv("HOME", w.home)
+	t.Setenv("PATH", filepath.Join(w.home, "bin")+":"+os.Getenv("PATH"))
+	for _, name := range []string{"STOPGATE_SERVER", "STOPGATE_API_KEY", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "XDG_STATE_HOME",
+		"CLAUDE_PROJECT_DIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "GEMINI_CLI_TRUST_WORKSPACE", "QWEN_HOME", "QWEN_CODE_SAFE_MODE", "QWEN_CODE_SIMPLE", "COPILOT_HOME"} {
+		t.Setenv(name, "")
+	}
+	t.Chdir(w.project)
 	return w
 }
 
-// stopgate runs the program in the project and gives its output and exit code.
-func (w *workplace) stopgate(args ...string) (string, int) {
+// install writes a host's entries as `stopgate init` does, for the program that
+// the tests find on PATH.
+func (w *workplace) install(host install.Host, scope install.Scope, target install.Target) {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), "stopgate", args...)
-	cmd.Dir = w.project
-	cmd.Env = append([]string{"HOME=" + w.home, "PATH=" + filepath.Join(w.home, "bin") + ":" + os.Getenv("PATH")}, w.env...)
-	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil {
+	program, err := exec.LookPath("stopgate")
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	return string(out), cmd.ProcessState.ExitCode()
+	target.Program = program
+	path := host.File(install.Places{Project: w.project, Home: w.home, Getenv: os.Getenv}, scope)
+	before, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		w.t.Fatal(err)
+	}
+	content, err := host.Add(before, host.Entries(target))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(path, string(content))
+}
+
+// doctor runs `stopgate doctor` and gives its output and exit code.
+func (w *workplace) doctor(args ...string) (string, int) {
+	w.t.Helper()
+	var out bytes.Buffer
+	code := run(process{ctx: w.t.Context(), stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}, append([]string{"doctor"}, args...))
+	return out.String(), code
 }
 
 func (w *workplace) write(path, content string) {
@@ -105,18 +131,18 @@ func TestDoctorTurnsRed(t *testing.T) {
 		}
 		for _, c := range []struct {
 			name string
-			env  []string
-			args []string // of init, beside the agent and the server
-			bend func(w *workplace)
-			want string // in the output; empty: all is well
+			// target is of the entries, where it is not the agent and the server.
+			target install.Target
+			bend   func(w *workplace)
+			want   string // in the output; empty: all is well
 		}{
 			{name: "healthy"},
-			{name: "healthy by command", env: []string{"STOPGATE_API_KEY=k"}},
-			{name: "wrong path", env: []string{"STOPGATE_API_KEY=k"}, want: "a probe on " + event + " is not blocked: the command fails",
+			{name: "healthy by command", target: install.Target{Keyed: true}},
+			{name: "wrong path", target: install.Target{Keyed: true}, want: "a probe on " + event + " is not blocked: the command fails",
 				bend: func(w *workplace) { w.edit(host, "/stopgate hook", "/no/such/stopgate hook") }},
-			{name: "wrong port", args: []string{"--server", stranger.URL}, want: "something that is no stopgate answers there"},
-			{name: "server down", args: []string{"--server", "http://127.0.0.1:" + freePort(t)}, want: "no server at http://127.0.0.1:"},
-			{name: "wrong agent", args: []string{"--agent", "nobody"}, want: `no agent "nobody" is known`},
+			{name: "wrong port", target: install.Target{Server: stranger.URL}, want: "something that is no stopgate answers there"},
+			{name: "server down", target: install.Target{Server: "http://127.0.0.1:" + freePort(t)}, want: "no server at http://127.0.0.1:"},
+			{name: "wrong agent", target: install.Target{Agent: "nobody"}, want: `no agent "nobody" is known`},
 			{name: "entry removed", want: "no entry on " + event, bend: func(w *workplace) { removeEvent(w, host, event) }},
 			{name: "event misspelt", want: `asks no gate on "` + event + `s"`, bend: func(w *workplace) { w.edit(host, `"`+event+`"`, `"`+event+`s"`) }},
 			{name: "file broken", want: ": mend the file", bend: func(w *workplace) { w.edit(host, `"hooks"`, `hooks`) }},
@@ -124,14 +150,10 @@ func TestDoctorTurnsRed(t *testing.T) {
 		} {
 			t.Run(host.Name+"/"+c.name, func(t *testing.T) {
 				w := newWorkplace(t)
-				w.env = c.env
 				for path, content := range trusts[host.Name] {
 					w.write(path, content)
 				}
-				args := append([]string{"init", host.Name, "--agent", "marker", "--server", s.url}, c.args...)
-				if out, code := w.stopgate(args...); code != 0 {
-					t.Fatalf("init ends with %d: %s", code, out)
-				}
+				w.install(host, install.Project, install.Target{Agent: cmp.Or(c.target.Agent, "marker"), Server: cmp.Or(c.target.Server, s.url), Keyed: c.target.Keyed})
 				want := exitDone
 				if c.bend != nil {
 					c.bend(w)
@@ -139,7 +161,7 @@ func TestDoctorTurnsRed(t *testing.T) {
 				if c.want != "" {
 					want = exitFindings
 				}
-				out, code := w.stopgate("doctor", host.Name)
+				out, code := w.doctor(host.Name)
 				if code != want || !strings.Contains(strings.ReplaceAll(out, "\n           → ", ": "), c.want) {
 					t.Errorf("exit %d, want %d and %q:\n%s", code, want, c.want, out)
 				}
@@ -211,14 +233,18 @@ func TestDoctorReadsAnswersAsHostsDo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorkplace(t)
 			w.write("<home>/.codex/config.toml", trusts["codex"]["<home>/.codex/config.toml"])
+			timeout := 60
+			if strings.Contains(c.want, "2s") {
+				timeout = 2
+			}
 			content, err := json.Marshal(map[string]any{"hooks": map[string]any{
-				"Stop":             []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": c.command, "timeout": 2}}}},
+				"Stop":             []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": c.command, "timeout": timeout}}}},
 				"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": hook + s.url}}}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			w.write("<project>/.codex/hooks.json", string(content))
-			out, code := w.stopgate("doctor", "codex")
+			out, code := w.doctor("codex", "--trust-project")
 			if c.name == "exit 2 alone" {
 				if code != exitFindings || !strings.Contains(out, "no entry on Stop") {
 					t.Errorf("exit %d: %s", code, out)
@@ -232,6 +258,70 @@ func TestDoctorReadsAnswersAsHostsDo(t *testing.T) {
 	}
 }
 
+// A project's files are its authors' word: without being told to trust them the
+// doctor runs nothing of theirs, and takes the key nowhere.
+func TestDoctorDistrustsTheProject(t *testing.T) {
+	for _, command := range []string{
+		"touch pwned; stopgate hook --protocol codex",
+		"stopgate hook --protocol codex $(touch pwned)",
+		"stopgate hook --protocol codex > pwned",
+		"BASH_ENV=./stopgate stopgate hook --protocol codex",
+		"./stopgate hook --protocol codex",
+		"./other hook --protocol codex",
+		"sh hook --protocol codex",
+		"eval ./stopgate hook --protocol codex",
+		"stopgate hook --protocol codex &",
+		"! stopgate hook --protocol codex",
+	} {
+		t.Run(command, func(t *testing.T) {
+			w := newWorkplace(t)
+			for _, name := range []string{"stopgate", "other", "hook"} {
+				w.write("<project>/"+name, "#!/bin/sh\ntouch pwned\n")
+				if err := os.Chmod(filepath.Join(w.project, name), 0o755); err != nil { //nolint:gosec // it is a program
+					t.Fatal(err)
+				}
+			}
+			content, err := json.Marshal(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command}}}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.write("<project>/.codex/hooks.json", string(content))
+			out, code := w.doctor("codex", "--server", "http://127.0.0.1:"+freePort(t))
+			if code != exitFindings || !strings.Contains(out, "not probed") || !strings.Contains(out, "--trust-project") {
+				t.Errorf("exit %d: %s", code, out)
+			}
+			if _, err := os.Stat("pwned"); err == nil {
+				t.Error("the project's command was run")
+			}
+		})
+	}
+	t.Run("the key stays here", func(t *testing.T) {
+		var mu sync.Mutex
+		keys := map[string]bool{}
+		proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			keys[r.URL.Host+" "+r.Header.Get("Authorization")] = true
+		}))
+		t.Cleanup(proxy.Close)
+		w := newWorkplace(t)
+		codex, _ := install.Find("codex")
+		w.install(codex, install.Project, install.Target{Server: "http://foreign.example"})
+		for _, args := range [][]string{{"doctor", "codex"}, {"doctor", "codex", "--server", "http://known.example"}} {
+			cmd := exec.CommandContext(t.Context(), "stopgate", args...) // of its own, since Go reads the proxy's variables once
+			cmd.Env = append(os.Environ(), "HTTP_PROXY="+proxy.URL, "STOPGATE_API_KEY=secret")
+			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "STOPGATE_API_KEY is not sent") {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if want := map[string]bool{"foreign.example ": true, "known.example Bearer secret": true}; !maps.Equal(keys, want) {
+			t.Errorf("%v", keys)
+		}
+	})
+}
+
 // What is no error is said and ends with 0: a version that was not tried, both
 // files asking. A file of somebody else's that is broken is not ours to report.
 func TestDoctorWarns(t *testing.T) {
@@ -242,12 +332,10 @@ func TestDoctorWarns(t *testing.T) {
 	w := newWorkplace(t)
 	w.write("<home>/bin/qwen", "#!/bin/sh\necho 99.1.0\n")
 	w.write("<home>/.gemini/settings.json", "{")
-	for _, user := range []string{"--user=false", "--user"} {
-		if out, code := w.stopgate("init", "qwen-code", "--server", s.url, user); code != 0 {
-			t.Fatal(out)
-		}
-	}
-	out, code := w.stopgate("doctor")
+	host, _ := install.Find("qwen-code")
+	w.install(host, install.Project, install.Target{Server: s.url})
+	w.install(host, install.User, install.Target{Server: s.url})
+	out, code := w.doctor()
 	for _, want := range []string{"Qwen Code 99.1.0 was not tried", "both the user's and the project's hooks ask the gate", `agent "default" has 1 hooks, 1 of them on Stop`, "The gate gates, unless a warning applies."} {
 		if code != exitDone || !strings.Contains(out, want) {
 			t.Errorf("exit %d, want %q:\n%s", code, want, out)
@@ -257,7 +345,7 @@ func TestDoctorWarns(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	w.write("<project>/.gemini/settings.json", `{"hooks": stopgate`)
-	if out, code := w.stopgate("doctor"); code != exitFindings || !strings.Contains(out, "gemini-cli") {
+	if out, code := w.doctor(); code != exitFindings || !strings.Contains(out, "gemini-cli") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }
@@ -274,16 +362,15 @@ func TestDoctorCallsByTheProxyOfTheEnvironment(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	w := newWorkplace(t)
-	if out, code := w.stopgate("init", "claude-code", "--agent", "marker", "--server", s.url); code != 0 {
-		t.Fatal(out)
-	}
-	w.env = []string{"HTTP_PROXY=" + proxy.URL}
-	out, code := w.stopgate("doctor", "claude-code")
+	host, _ := install.Find("claude-code")
+	w.install(host, install.Project, install.Target{Agent: "marker", Server: s.url})
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	out, code := w.doctor("claude-code")
 	if code != exitFindings || !strings.Contains(out, "407") || !strings.Contains(out, "set NO_PROXY=127.0.0.1") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	w.env = append(w.env, "NO_PROXY=localhost,127.0.0.0/8")
-	if out, code := w.stopgate("doctor", "claude-code"); code != exitDone {
+	t.Setenv("NO_PROXY", "localhost,127.0.0.0/8")
+	if out, code := w.doctor("claude-code"); code != exitDone {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }

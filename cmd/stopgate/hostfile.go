@@ -42,7 +42,7 @@ func readHostFile(path, within string) (hostFile, error) {
 		if err != nil {
 			return f, err
 		}
-		if rel, err := filepath.Rel(root, f.target); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		if !inside(root, f.target) {
 			return f, fmt.Errorf("%s leads out of the project, to %s: edit that file yourself, or take the link away", path, f.target)
 		}
 	}
@@ -54,6 +54,12 @@ func readHostFile(path, within string) (hostFile, error) {
 		f.mode, err = 0o644, nil
 	}
 	return f, err
+}
+
+// inside reports whether a path lies in a directory; neither has a link in it.
+func inside(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // readRegular reads a regular file of bounded size, and its mode.

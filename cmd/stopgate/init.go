@@ -96,7 +96,7 @@ func (c initCommand) sayNext(p process, host install.Host, places install.Places
 	if scope == install.User {
 		other, flag = install.Project, ""
 	}
-	if f, err := readHostFile(host.File(places, other), ""); err == nil {
+	if f, err := readHostFile(host.File(places, other), ""); err == nil && f.path != host.File(places, scope) {
 		if entries, _, err := host.Found(f.content); err == nil && len(entries) > 0 {
 			fmt.Fprintf(p.stdout, "  - %s has entries too, so the gate is asked twice: stopgate init %s%s --remove takes them out.\n", f.path, host.Name, flag)
 		}
@@ -175,19 +175,16 @@ func ownPath() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	called, err := exec.LookPath(os.Args[0])
-	if err != nil {
-		return self, nil
+	if called, err := exec.LookPath(os.Args[0]); err == nil && filepath.IsAbs(called) && sameFile(called, self) {
+		return called, nil
 	}
-	if called, err = filepath.Abs(called); err != nil {
-		return self, nil
-	}
-	a, errA := os.Stat(self)
-	b, errB := os.Stat(called)
-	if errA != nil || errB != nil || !os.SameFile(a, b) {
-		return self, nil
-	}
-	return called, nil
+	return self, nil
+}
+
+func sameFile(a, b string) bool {
+	one, errOne := os.Stat(a)
+	other, errOther := os.Stat(b)
+	return errOne == nil && errOther == nil && os.SameFile(one, other)
 }
 
 // hostNames lists the hosts for flags and messages.

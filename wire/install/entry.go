@@ -46,6 +46,11 @@ type Entry struct {
 	Local         bool
 	Deadline      time.Duration
 
+	// Program is what the command starts with `hook`. Plain: the command is that
+	// one call, of words that no shell has to work out, and nothing else.
+	Program string
+	Plain   bool
+
 	// Where it was found. File and Scope are the caller's to fill in.
 	File  string
 	Scope Scope
@@ -129,7 +134,7 @@ func quote(word string) string {
 	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
 		return word
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(word, "'", `'"'"'`) + "'"
 }
 
 // Loopback reports whether a URL is plain http to this machine itself.
@@ -167,11 +172,29 @@ func (e *Entry) readCommand(protocol string) bool {
 	found := false
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if call, ok := n.(*syntax.CallExpr); ok && !found {
-			found = e.readWords(wordsOf(call), protocol)
+			words, _ := wordsOf(call)
+			found = e.readWords(words, protocol)
 		}
 		return !found
 	})
+	if call := onlyCall(file); call != nil {
+		words, literal := wordsOf(call)
+		e.Plain = literal && len(words) > 1 && words[1] == "hook"
+	}
 	return found
+}
+
+// onlyCall is the call that a command line consists of; nil: there is more.
+func onlyCall(file *syntax.File) *syntax.CallExpr {
+	if len(file.Stmts) != 1 {
+		return nil
+	}
+	s := file.Stmts[0]
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || s.Background || s.Negated || s.Coprocess || len(s.Redirs) > 0 || len(call.Assigns) > 0 {
+		return nil
+	}
+	return call
 }
 
 // readWords reads `PROGRAM hook --protocol P …`. The program may have any name:
@@ -195,7 +218,7 @@ func (e *Entry) readWords(words []string, protocol string) bool {
 	if flags["--protocol"] != protocol {
 		return false
 	}
-	e.Agent = cmp.Or(flags["--agent"], "default")
+	e.Program, e.Agent = words[i-1], cmp.Or(flags["--agent"], "default")
 	e.Server = strings.TrimRight(flags["--server"], "/")
 	e.Deadline = seconds(flags["--deadline"])
 	e.Local = flags["-f"]+flags["--file"] != ""
@@ -211,29 +234,39 @@ func seconds(text string) time.Duration {
 	return time.Duration(n * float64(time.Second))
 }
 
-// wordsOf are a command's words without their quotes; what only a running shell
-// knows, as a variable, stays as it is written.
-func wordsOf(call *syntax.CallExpr) []string {
-	words := make([]string, len(call.Args))
-	for i, w := range call.Args {
-		words[i] = plainText(w.Parts)
+// wordsOf are a command's words without their quotes. What only a running shell
+// knows, as a variable, stays as it is written, and literal is false.
+func wordsOf(call *syntax.CallExpr) (words []string, literal bool) {
+	literal = true
+	for _, w := range call.Args {
+		text, plain := plainText(w.Parts)
+		words = append(words, text)
+		literal = literal && plain
 	}
-	return words
+	return words, literal
 }
 
-func plainText(parts []syntax.WordPart) string {
+func plainText(parts []syntax.WordPart) (text string, literal bool) {
 	var b strings.Builder
+	literal = true
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			b.WriteString(strings.ReplaceAll(p.Value, `\`, ""))
+			literal = literal && !strings.ContainsAny(p.Value, `\*?[~{`)
 		case *syntax.SglQuoted:
 			b.WriteString(p.Value)
+			literal = literal && !p.Dollar
 		case *syntax.DblQuoted:
-			b.WriteString(plainText(p.Parts))
+			inner, plain := plainText(p.Parts)
+			b.WriteString(inner)
+			literal = literal && plain
 		case *syntax.ParamExp:
 			b.WriteString("$" + p.Param.Value)
+			literal = false
+		default:
+			literal = false
 		}
 	}
-	return b.String()
+	return b.String(), literal
 }

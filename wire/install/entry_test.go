@@ -84,7 +84,7 @@ func TestCommandIsQuotedForTheShell(t *testing.T) {
 			t.Errorf("%s\n%s", e.Command, diff)
 		}
 		read := Entry{Command: e.Command}
-		if !read.readCommand("copilot") || read.Agent != "a; touch pwned" {
+		if !read.readCommand("copilot") || !read.Plain || read.Program != program || read.Agent != "a; touch pwned" {
 			t.Errorf("not recognised: %s (%q)", e.Command, read.Agent)
 		}
 	}
@@ -124,6 +124,33 @@ func TestOursAreKnownByShape(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s%s: %+v, want %+v", e.URL, e.Command, got, c.want)
+		}
+	}
+}
+
+// Only one call, of words that are what they look like, is plain.
+func TestPlainCommands(t *testing.T) {
+	for command, want := range map[string]bool{
+		"stopgate hook --protocol codex":                   true,
+		`'/opt/it'"'"'s/stopgate' hook --protocol codex`:   true,
+		`/opt/a\ b/stopgate hook --protocol codex`:         false, // a backslash: not worth a shell's rules
+		`"/opt/a b/stopgate" hook --protocol codex`:        true,
+		"env stopgate hook --protocol codex":               false,
+		"A=1 stopgate hook --protocol codex":               false,
+		"stopgate hook --protocol codex; true":             false,
+		"stopgate hook --protocol codex | cat":             false,
+		"stopgate hook --protocol codex >x":                false,
+		"stopgate hook --protocol codex --agent $(id)":     false,
+		"stopgate hook --protocol codex --agent `id`":      false,
+		`stopgate hook --protocol codex --agent "$HOME"`:   false,
+		"stopgate hook --protocol codex --agent ~":         false,
+		"stopgate hook --protocol codex &":                 false,
+		"if true; then stopgate hook --protocol codex; fi": false,
+		"(stopgate hook --protocol codex)":                 false,
+	} {
+		e := Entry{Command: command}
+		if !e.readCommand("codex") || e.Plain != want {
+			t.Errorf("%s: plain %t, want %t", command, e.Plain, want)
 		}
 	}
 }
