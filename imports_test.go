@@ -19,6 +19,7 @@ var allowed = map[string][]string{
 	"stopgate/config":               {"stopgate/gate"},
 	"stopgate/wire":                 {"stopgate/gate"},
 	"stopgate/wire/contracts":       {"stopgate/gate"},
+	"stopgate/wire/install":         {"stopgate/gate", "stopgate/wire/contracts"},
 	"stopgate/transcripts":          {"stopgate/gate"},
 	"stopgate/commandhooks":         {"stopgate/gate", "stopgate/commandhooks/scratch"},
 	"stopgate/commandhooks/jq":      {},
