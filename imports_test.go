@@ -30,7 +30,6 @@ var allowed = map[string][]string{
 	"stopgate/store/storetest":      {"stopgate/gate"},
 	"stopgate/server":               {"stopgate/gate"},
 	"stopgate/internal/contract":    {},
-	"stopgate/wire/install":         {"stopgate/gate", "stopgate/wire/contracts"},
 	"stopgate/cmd/stopgate":         {"*"},
 }
 
