@@ -56,7 +56,7 @@ const (
 	WorkspaceReadWrite Workspace = "read-write"
 )
 
-// SandboxLimits bound one script.
+// SandboxLimits bound one script. Their defaults are [LoadServer]'s alone.
 type SandboxLimits struct {
 	Memory    int64 // bytes
 	Processes int

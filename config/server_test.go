@@ -159,6 +159,8 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"size", "limits: {spec_body: 3 apples}\n", `spec_body is the text "3 apples", want a size as 64MiB`},
 		{"size too large", "limits: {spec_body: 9999999999TiB}\n", "want a size as 64MiB"},
 		{"size too small", "sandbox: {limits: {memory: 1MiB}}\n", "want at least 16777216 bytes"},
+		{"too few processes", "sandbox: {limits: {processes: 3}}\n", "want a whole number of 4 or more"},
+		{"files too small", "sandbox: {limits: {file_size: 1023KiB}}\n", "want at least 1048576 bytes"},
 		{"size that is a flag", "limits: {spec_body: true}\n", "spec_body is true, want a size"},
 		{"duration", "retention: {records: -1h}\n", `records is the text "-1h", want a duration`},
 		{"negative seconds", "retention: {records: -1}\n", "records is the number -1, want a duration"},

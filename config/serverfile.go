@@ -154,8 +154,8 @@ func (r *serverReader) sandbox(o *object) Sandbox {
 	defer l.unknown(true)
 	s.Limits = SandboxLimits{
 		Memory:    size(l, "memory", 512<<20, 16<<20), // an interpreter alone takes some 10 MiB
-		Processes: number(l, "processes", 64, 1),
-		FileSize:  size(l, "file_size", 64<<20, 1<<10),
+		Processes: number(l, "processes", 64, 4),      // the sandbox's own is one, and so is a command's in $( )
+		FileSize:  size(l, "file_size", 64<<20, 1<<20),
 		OpenFiles: number(l, "open_files", 256, 16),
 		// As long as the longest time-out that is not warned about.
 		CPU: duration(l, "cpu", gate.LongTimeout),

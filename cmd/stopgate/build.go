@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"stopgate/commandhooks"
+	"stopgate/commandhooks/scratch"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/prompthooks"
@@ -90,17 +91,17 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) 
 // buildOffline wires an app for single decisions: it counts nothing and leaves
 // nothing behind.
 func buildOffline(ctx context.Context, cfg config.Server, path string) (*app, error) {
-	dir, err := os.MkdirTemp("", "stopgate-")
+	dir, err := scratch.Make("")
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, dir, path)
+	a, err := build(ctx, cfg, dir.Path(), path)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, dir.Remove())
 	}
 	a.gate.Store = noStore{}
 	// The first to be opened is the last to be closed.
-	a.closers = append([]func() error{func() error { return os.RemoveAll(dir) }}, a.closers...)
+	a.closers = append([]func() error{dir.Remove}, a.closers...)
 	return a, nil
 }
 

@@ -197,23 +197,43 @@ func (d *doctor) examineHooks(s *examined, name string, agent *gatedAgent) {
 	default:
 		d.say(s.name(), severityOK, "", fmt.Sprintf("agent %q has %d hooks, %d of them on Stop", name, len(agent.hooks), stops), "")
 	}
-	for _, need := range []struct {
-		check, kind, do string
-		hookType        gate.HookType
-	}{
-		{"sandbox", "command hooks", "install bubblewrap, or choose another sandbox mode in the server file", gate.CommandHook},
-		{"models", "prompt hooks", "give the server a model: GEMINI_API_KEY, or a provider in the server file", gate.PromptHook},
-	} {
-		check, reported := s.checks[need.check]
-		if !reported || check.OK {
+	gating := agent.on(gate.Stop)
+	if stops == 0 {
+		gating = agent.hooks
+	}
+	working := slices.ContainsFunc(gating, func(h gate.Hook) bool { return s.works(h.Type) })
+	for _, need := range hookNeeds {
+		if s.works(need.hookType) {
 			continue
 		}
 		severity, whose := gate.SeverityWarning, "no hook of its needs it now"
 		if slices.ContainsFunc(agent.hooks, func(h gate.Hook) bool { return h.Type == need.hookType }) {
-			severity, whose = gate.SeverityError, "its "+need.kind+" end by their failMode"
+			whose = "its " + need.kind + " end by their failMode"
+			if !working { // nothing is left that could say no
+				severity = gate.SeverityError
+			}
 		}
-		d.say(s.name(), severity, "", fmt.Sprintf("agent %q: %s: %s; %s", name, need.check, check.Reason, whose), need.do)
+		d.say(s.name(), severity, "", fmt.Sprintf("agent %q: %s: %s; %s", name, need.check, s.checks[need.check].Reason, whose), need.do)
 	}
+}
+
+// hookNeeds are the server's own checks that a type of hooks depends on.
+var hookNeeds = []struct {
+	check, kind, do string
+	hookType        gate.HookType
+}{
+	{"sandbox", "command hooks", "install bubblewrap, or choose another sandbox mode in the server file", gate.CommandHook},
+	{"models", "prompt hooks", "give the server a model: GEMINI_API_KEY, or a provider in the server file", gate.PromptHook},
+}
+
+// works reports whether the server can ask hooks of a type, as far as it says.
+func (s *examined) works(t gate.HookType) bool {
+	for _, need := range hookNeeds {
+		if check, reported := s.checks[need.check]; need.hookType == t && reported && !check.OK {
+			return false
+		}
+	}
+	return true
 }
 
 // examineMatchers reports matchers that no known tool of a host's has (fault

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -409,5 +411,37 @@ func TestDoctorCallsByTheProxyOfTheEnvironment(t *testing.T) {
 	t.Setenv("NO_PROXY", "localhost,127.0.0.0/8")
 	if out, code := w.doctor("claude-code"); code != exitDone {
 		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
+// A server without a model does not gate an agent that has nothing but prompt
+// hooks; one with another Stop hook it does.
+func TestDoctorKnowsWhatAMissingModelMeans(t *testing.T) {
+	s := newService(t)
+	to, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	modelless := serveOnce(t, func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			proxy.ServeHTTP(rw, r)
+			return
+		}
+		_, _ = rw.Write([]byte(`{"status":"ready","version":"v","checks":{"store":{"ok":true},"sandbox":{"ok":true},"models":{"ok":false,"reason":"no model is configured"}}}`))
+	})
+	w := newWorkplace(t)
+	host, _ := install.Find("claude-code")
+	w.install(host, install.Project, install.Target{Server: modelless, Agent: "a"})
+	for hooks, want := range map[string]int{
+		`{"type":"prompt","prompt":"p"}`:                                       exitFindings,
+		`{"type":"prompt","prompt":"p"},{"type":"command","command":"exit 2"}`: exitDone,
+	} {
+		if status, answer := s.do(http.MethodPut, agents+"a", "application/json", []byte(`{"name":"a","properties":{"hooks":{"Stop":[`+hooks+`]}}}`)); status != http.StatusAccepted {
+			t.Fatalf("%d %s", status, answer)
+		}
+		if out, code := w.doctor(); code != want || !strings.Contains(out, "no model is configured; its prompt hooks end by their failMode") {
+			t.Errorf("%s: exit %d, want %d:\n%s", hooks, code, want, out)
+		}
 	}
 }
