@@ -132,6 +132,9 @@ func TestRefusedThenCorrected(t *testing.T) {
 				}
 				return turn{text: unfinished}
 			})
+			if a.host == "codex" { // whose hooks a person must have read (docs/hosts.md)
+				l.reviewHooks(t)
+			}
 			if printed, exit := l.stopgate(t, "doctor", a.host); exit != 0 {
 				t.Errorf("doctor ended with %d:\n%s", exit, printed)
 			}
