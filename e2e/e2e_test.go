@@ -7,6 +7,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,6 +28,7 @@ const (
 	finished     = "The command was run. Task complete."
 
 	markerReason = "End your answer with 'Task complete.' once the task is done."
+	dangerReason = "rm -rf is not allowed here."
 	neverReason  = "The judge is not content: show more evidence."
 )
 
@@ -44,7 +46,7 @@ func newLab(t *testing.T, a agent, gatedBy string, play func(l *lab, n int, requ
 	t.Helper()
 	l := &lab{agent: a, home: t.TempDir(), project: t.TempDir()}
 	l.model = startModel(t, func(n int, request string) turn { return play(l, n, request) })
-	l.gate = serve(t, l.home, t.TempDir(), specs(t, "../examples/marker.yaml", "../examples/audit.yaml", "testdata/never.yaml"), l.model.url)
+	l.gate = serve(t, l.home, t.TempDir(), specs(t, "../examples/marker.yaml", "../examples/audit.yaml", "../examples/dangerous-command.yaml", "testdata/never.yaml"), l.model.url)
 	writeFile(t, filepath.Join(l.home, a.file), a.configure(l.project, l.model.url))
 	if printed, exit := l.stopgate(t, "init", a.host, "--agent", gatedBy, "--server", l.gate.url); exit != 0 {
 		t.Fatalf("init ended with %d:\n%s", exit, printed)
@@ -130,6 +132,9 @@ func TestRefusedThenCorrected(t *testing.T) {
 				}
 				return turn{text: unfinished}
 			})
+			if a.host == "codex" { // whose hooks a person must have read (docs/hosts.md)
+				l.reviewHooks(t)
+			}
 			if printed, exit := l.stopgate(t, "doctor", a.host); exit != 0 {
 				t.Errorf("doctor ended with %d:\n%s", exit, printed)
 			}
@@ -147,6 +152,32 @@ func TestRefusedThenCorrected(t *testing.T) {
 				t.Error("the gate's reason is not in the request after the first answer, or was there before")
 			}
 			l.recorded(t, l.events("block", "allow")...)
+		})
+	}
+}
+
+// A tool call that PreToolUse refuses is not made, and the model gets the reason
+// in place of a result.
+func TestToolCallRefused(t *testing.T) {
+	for _, a := range agents() {
+		t.Run(a.host, func(t *testing.T) {
+			l := newLab(t, a, "careful_operator", func(_ *lab, n int, _ string) turn {
+				if n == 1 {
+					return turn{command: "rm -rf kept"}
+				}
+				return turn{text: unfinished}
+			})
+			kept := filepath.Join(l.project, "kept", "file")
+			writeFile(t, kept, "kept")
+			l.work(t)
+
+			if _, err := os.Stat(kept); err != nil {
+				t.Error(err)
+			}
+			if requests := l.model.requests(); len(requests) != 2 || !strings.Contains(requests[1], dangerReason) {
+				t.Errorf("the model was asked %d times, want 2, the second time with %q", len(requests), dangerReason)
+			}
+			l.recorded(t, "Start allow", "UserPromptSubmit allow", "PreToolUse block", "Stop allow")
 		})
 	}
 }

@@ -297,8 +297,9 @@ func (a *gatedAgent) add(kind gate.SpecKind, document []byte) error {
 	return nil
 }
 
-// versionWait is how long a host may take to say its version.
-const versionWait = 5 * time.Second
+// versionWait is how long a host may take to say its version: programs on Node
+// took eight seconds on a busy machine.
+const versionWait = 20 * time.Second
 
 // checkVersion compares the installed host with the versions that were tried.
 // A host that is not on PATH says nothing.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -12,9 +13,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"stopgate/gate"
 	"stopgate/wire/install"
@@ -269,6 +273,7 @@ func TestDoctorDistrustsTheProject(t *testing.T) {
 		"stopgate hook --protocol codex > pwned",
 		"BASH_ENV=./stopgate stopgate hook --protocol codex",
 		"./stopgate hook --protocol codex",
+		`"<project>/stopgate" hook --protocol codex`,
 		"./other hook --protocol codex",
 		"sh hook --protocol codex",
 		"eval ./stopgate hook --protocol codex",
@@ -283,7 +288,7 @@ func TestDoctorDistrustsTheProject(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			content, err := json.Marshal(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command}}}}}})
+			content, err := json.Marshal(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": strings.ReplaceAll(command, "<project>", w.project)}}}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -350,6 +355,38 @@ func TestDoctorWarns(t *testing.T) {
 	if out, code := w.doctor(); code != exitFindings || !strings.Contains(out, "gemini-cli") {
 		t.Errorf("exit %d: %s", code, out)
 	}
+}
+
+// What a command leaves in the background ends with the probe.
+func TestDoctorLeavesNothingRunning(t *testing.T) {
+	w := newWorkplace(t)
+	w.write("<project>/.codex/hooks.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command",
+		"command": "sleep 600 >/dev/null 2>&1 & echo $! > child; stopgate hook --protocol codex --server http://127.0.0.1:`+freePort(t)+`"}]}]}}`)
+	if out, code := w.doctor("codex", "--trust-project"); code != exitFindings {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	pid, err := os.ReadFile("child")
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if syscall.Kill(child, 0) != nil || zombie(child) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	_ = syscall.Kill(child, syscall.SIGKILL)
+	t.Error("the command's child still runs")
+}
+
+// zombie reports whether a process has ended and nobody has asked how.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
 // fault http-02: a proxy that the environment names takes calls to this machine

@@ -133,7 +133,7 @@ func (s switches) unreviewed(user *Settings) []Problem {
 			reviewed = reviewed || strings.Contains(key, file)
 		}
 		if !reviewed {
-			problems = append(problems, warns("type /hooks in codex and trust those of stopgate",
+			problems = append(problems, fails("type /hooks in codex and trust those of stopgate",
 				"Codex skips hooks, new or changed, until they were reviewed, and %s names none of %s as reviewed", user.Path, file))
 		}
 	}

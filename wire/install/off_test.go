@@ -29,7 +29,7 @@ func TestOff(t *testing.T) {
 
 		{"codex healthy", "codex", files{"user/.codex/config.toml": "[projects.\"/project\"]\ntrust_level = \"trusted\"\n[hooks.state.\"/project/.codex/hooks.json:stop:0:0\"]\ntrusted_hash = \"x\"\n"}, nil, ""},
 		{"codex trusts the repository", "codex", files{"user/.codex/config.toml": "[projects.\"/\"]\ntrust_level = \"trusted\"\n[hooks.state.\"stop:0:/project/.codex/hooks.json\"]\n"}, nil, ""},
-		{"codex untrusted", "codex", files{}, nil, "error: Codex ignores the project's hooks\nwarning: Codex skips hooks, new or changed"},
+		{"codex untrusted", "codex", files{}, nil, "error: Codex ignores the project's hooks\nerror: Codex skips hooks, new or changed"},
 		{"codex off", "codex", files{"user/.codex/config.toml": "[features]\nhooks = false\n[projects.\"/project\"]\ntrust_level = \"trusted\"\n[hooks.state.\"/project/.codex/hooks.json\"]\n"}, nil, "error: /user/.codex/config.toml sets features.hooks to false"},
 		{"codex managed only", "codex", files{"user/.codex/config.toml": "[projects.\"/project\"]\ntrust_level = \"trusted\"\n[hooks.state.\"/project/.codex/hooks.json\"]\n", "system/etc/codex/requirements.toml": "allow_managed_hooks_only = true"}, nil, "error: /system/etc/codex/requirements.toml sets allow_managed_hooks_only"},
 
