@@ -43,6 +43,7 @@ func decodeClaudeCode(m members, ev *gate.Event) {
 // Code have in common.
 func decodeLifecycle(m members, ev *gate.Event) {
 	ev.Session = m.text("session_id")
+	ev.Probe = probeMark(m)
 	ev.Cwd = m.text("cwd")
 	ev.SubAgent = m.text("agent_id")
 	ev.AgentType = m.text("agent_type")

@@ -38,6 +38,7 @@ func copilotEvent(host string) gate.EventName {
 
 func decodeCopilot(m members, ev *gate.Event) {
 	ev.Session = m.text("sessionId", "session_id")
+	ev.Probe = probeMark(m)
 	ev.Cwd = m.text("cwd")
 	ev.SubAgent = m.text("agentId", "agent_id")
 	ev.AgentType = m.text("agentType", "agent_type")

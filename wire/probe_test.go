@@ -25,3 +25,15 @@ func TestProbeMark(t *testing.T) {
 		t.Errorf("mark of %d bytes", len(ev.Probe))
 	}
 }
+
+// AX Code's payload is the tool's arguments, which the model writes: a mark in
+// them is no probe, or else an agent chooses which of its calls are audited and
+// counted (axcode.go: no member of the arguments is taken for a fact).
+func TestProbeMarkInToolArgumentsIsNone(t *testing.T) {
+	for _, event := range []string{"PreToolUse", "PostToolUse", "PostToolUseFailure"} {
+		ev := decode(t, "ax-code", `{"command":"rm -rf build","stopgate_probe":"x"}`, Options{Event: event, Session: "s", Tool: "Bash"})
+		if ev.Probe != "" {
+			t.Errorf("%s: the model's own argument is a probe %q", event, ev.Probe)
+		}
+	}
+}

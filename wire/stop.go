@@ -60,6 +60,14 @@ func moment(raw json.RawMessage) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
+// probeBytes is the most that is taken of a doctor's mark, which the answer
+// repeats.
+const probeBytes = 64
+
+// probeMark is the mark of `stopgate doctor`, of hosts that write their payloads
+// themselves: where the payload is what a model wrote, a mark in it is none.
+func probeMark(m members) string { return cut(m.text("stopgate_probe"), probeBytes) }
+
 // background is the agent's tasks that still run while it wants to stop, as the
 // host lists them (`background_tasks`, spec/claude-code.md 11); nil: none.
 func background(m members, ev *gate.Event) []json.RawMessage {

@@ -87,7 +87,11 @@ func (c hookCommand) Run(p process) error {
 		call.options = wire.AXCodeOptions(c.Agent, cwd, p.getenv)
 		call.options.Event = cmp.Or(c.Event, call.options.Event)
 	}
-	answer, err := call.answer()
+	err := call.read()
+	var answer []byte
+	if err == nil {
+		answer, err = call.inTime()
+	}
 	if err != nil {
 		logHookFailure(call, err)
 		answer = call.unreachable(err)
@@ -96,20 +100,49 @@ func (c hookCommand) Run(p process) error {
 	return nil
 }
 
-// answer asks and gives what the host is to read. Nothing that panics on the
-// way comes further.
-func (h *hookCall) answer() (answer []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
-		}
-	}()
+// read takes the payload in.
+func (h *hookCall) read() (err error) {
+	defer recovered(&err)
 	if h.payload, err = readPayload(h.stdin); err != nil {
-		return nil, err
+		return err
 	}
-	if h.event, err = h.protocol.Decode(h.payload, h.options); err != nil {
-		return nil, err
+	h.event, err = h.protocol.Decode(h.payload, h.options)
+	return err
+}
+
+// inTime is answer, given up when the host can wait no longer, whatever it is
+// that hangs: a server, a disk, a file that is none.
+func (h *hookCall) inTime() ([]byte, error) {
+	type result struct {
+		answer []byte
+		err    error
 	}
+	answered := make(chan result, 1)
+	asking := *h // what it fills in is its own
+	go func() {
+		var r result
+		defer func() { answered <- r }()
+		defer recovered(&r.err)
+		r.answer, r.err = asking.answer()
+	}()
+	wait := seconds(h.Deadline) + frozenWait
+	select {
+	case r := <-answered:
+		return r.answer, r.err
+	case <-time.After(time.Until(h.began.Add(wait + frozenWait/4))):
+		return nil, fmt.Errorf("no answer within %s", wait)
+	}
+}
+
+// recovered makes an error of a panic: none comes further than this.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
+	}
+}
+
+// answer asks and gives what the host is to read.
+func (h *hookCall) answer() (answer []byte, err error) {
 	if h.event.Name == "" { // no hook is about it, here or elsewhere
 		return h.protocol.Encode(h.event, gate.Decision{Outcome: gate.Allow}).Body, nil
 	}

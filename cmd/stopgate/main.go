@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,11 +185,10 @@ func exitOf(c gate.Code) int {
 	return exitInternal
 }
 
+// serverURL is the server where no flag names one. kong expands variables in it,
+// however they are escaped; in a URL a dollar sign can be written otherwise.
 func serverURL(getenv func(string) string) string {
-	if u := getenv("STOPGATE_SERVER"); u != "" {
-		return u
-	}
-	return "http://127.0.0.1:8790"
+	return strings.ReplaceAll(cmp.Or(getenv("STOPGATE_SERVER"), "http://127.0.0.1:8790"), "$", "%24")
 }
 
 type versionCommand struct {

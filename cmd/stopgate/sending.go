@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,13 +42,16 @@ type sent struct {
 	Tail string `json:"tail"` // sum of the last sentTail bytes before Size
 }
 
-// openSent locks and reads what is known; the zero size if nothing is.
+// openSent locks and reads what is known; the zero size if nothing is. Without a
+// directory nothing is remembered, and the whole is sent each time.
 func openSent(ctx context.Context, dir, name string) (*sent, error) {
+	if dir == "" {
+		return &sent{}, nil
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(name))
-	f, err := os.OpenFile(filepath.Join(dir, hex.EncodeToString(sum[:])+".json"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, sentName(name)), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +75,17 @@ func openSent(ctx context.Context, dir, name string) (*sent, error) {
 	return s, nil
 }
 
+// sentName is the file for a conversation of that name.
+func sentName(conversation string) string {
+	sum := sha256.Sum256([]byte(conversation))
+	return hex.EncodeToString(sum[:]) + ".json"
+}
+
 // keep writes what the server has now.
 func (s *sent) keep() error {
+	if s.file == nil {
+		return nil
+	}
 	content, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -82,6 +95,12 @@ func (s *sent) keep() error {
 	}
 	_, err = s.file.WriteAt(content, 0)
 	return err
+}
+
+func (s *sent) close() {
+	if s.file != nil {
+		s.file.Close()
+	}
 }
 
 // tailOf is the sum of what stands before size in a file.
@@ -107,7 +126,7 @@ func uploadName(ev *gate.Event) string {
 // date: the new part alone, the whole only once.
 func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error {
 	path, name := h.event.TranscriptPath, uploadName(&h.event)
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a named pipe would wait for its writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was said yet
 	}
@@ -122,20 +141,19 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 	if !about.Mode().IsRegular() {
 		return fmt.Errorf("the conversation %q is no regular file", path)
 	}
-	dir := config.DefaultData(h.getenv)
-	if h.Data != "" {
-		dir = h.Data
+	dir := cmp.Or(h.Data, config.DefaultData(h.getenv))
+	if dir != "" {
+		dir = filepath.Join(dir, "sent")
 	}
-	dir = filepath.Join(dir, "sent")
 	known, err := openSent(ctx, dir, client.base+"\n"+name+"\n"+path)
 	if err != nil {
 		return err
 	}
-	defer known.file.Close()
+	defer known.close()
 	if tail, err := tailOf(f, known.Size); err != nil || tail != known.Tail {
 		known.Size = 0 // shortened, or another file by now
 	}
-	if known.Size == 0 {
+	if known.Size == 0 && dir != "" {
 		forgetOld(dir)
 	}
 	part := "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat) + "&at="
@@ -170,6 +188,9 @@ func forgetOld(dir string) {
 		return // there is none yet
 	}
 	for _, e := range entries {
+		if len(e.Name()) != len(sentName("")) {
+			continue // not ours
+		}
 		if about, err := e.Info(); err == nil && time.Since(about.ModTime()) > sentAge {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
