@@ -12,10 +12,12 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"stopgate/commandhooks/scratch"
@@ -81,6 +83,7 @@ func (c hookCommand) Run(p process) error {
 	if f, ok := p.stderr.(*os.File); ok {
 		mute(f)
 	}
+	signal.Ignore(syscall.SIGPIPE) // a host that has gone away is no reason to die by a signal
 	call := hookCall{hookCommand: c, process: p, protocol: protocol, began: time.Now(), options: wire.Options{Agent: c.Agent, Event: c.Event}}
 	if c.Protocol == "ax-code" {
 		cwd, _ := os.Getwd() // unknown: hooks get none
@@ -93,10 +96,12 @@ func (c hookCommand) Run(p process) error {
 		answer, err = call.inTime()
 	}
 	if err != nil {
-		logHookFailure(call, err)
 		answer = call.unreachable(err)
 	}
 	_, _ = p.stdout.Write(answer) // a host that has gone away needs no answer
+	if err != nil {
+		logHookFailure(call, err)
+	}
 	return nil
 }
 
@@ -294,8 +299,13 @@ func (h *hookCall) decideHere() ([]byte, error) {
 		return nil, err
 	}
 	app, err := buildOn(h.ctx, cfg, shared, h.getenv("PATH"))
-	if err != nil {
-		return nil, err
+	if err != nil { // a store that cannot be had opens no gate whose hooks can be asked (DESIGN §2)
+		lost := err
+		if app, err = buildOffline(h.ctx, cfg, h.getenv("PATH")); err != nil {
+			return nil, errors.Join(lost, err)
+		}
+		logHookFailure(*h, lost)
+		app.gate.Store = lostStore{lost}
 	}
 	defer app.close()
 	app.policies.SetFiles(specs)
@@ -304,6 +314,19 @@ func (h *hookCall) decideHere() ([]byte, error) {
 	app.findAnswer(ctx, &h.event)
 	return h.protocol.Encode(h.event, app.gate.DecideForHost(ctx, h.event)).Body, nil
 }
+
+// lostStore is a store that did not open: what it is asked fails as that did.
+type lostStore struct{ err error }
+
+func (s lostStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) {
+	return gate.Counts{}, s.err
+}
+
+func (s lostStore) Commit(context.Context, gate.Commit) error { return s.err }
+
+func (s lostStore) SetActive(context.Context, string, string, bool, string) error { return s.err }
+
+func (s lostStore) Active(context.Context, string) (map[string]bool, error) { return nil, s.err }
 
 // onlyAgent is the one agent of the specs, else what stands already.
 func onlyAgent(specs []*gate.Spec, otherwise string) string {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -417,5 +418,51 @@ func TestServerVariableIsNoTemplate(t *testing.T) {
 				t.Errorf("stopgate version: exit %d: %.200s", code, said.String())
 			}
 		})
+	}
+}
+
+const stopPayload = `{"hook_event_name":"Stop","session_id":"s","last_assistant_message":"All done."}`
+
+// A store that cannot be had (full disk, broken file, a directory that is none)
+// does not open a gate whose hooks can be asked: a computed block leaves as a
+// block (DESIGN §2), with -f as on a server that lost its store.
+func TestHookBlocksWithoutAStore(t *testing.T) {
+	for name, spoil := range map[string]func(data string) error{
+		"a broken database": func(data string) error {
+			if err := os.Mkdir(data, 0o700); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(data, "stopgate.db"), []byte(strings.Repeat("no database ", 1000)), 0o600)
+		},
+		"no directory": func(data string) error { return os.WriteFile(data, nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := filepath.Join(t.TempDir(), "data")
+			if err := spoil(data); err != nil {
+				t.Fatal(err)
+			}
+			out, code := hookRun{args: []string{"--protocol", "codex", "-f", "../../examples/marker.yaml", "--data", data},
+				env: map[string]string{"XDG_STATE_HOME": t.TempDir(), "PATH": os.Getenv("PATH")}, payload: []byte(stopPayload)}.run(t)
+			if code != exitDone || !strings.Contains(out, `"decision":"block"`) {
+				t.Errorf("exit %d, %q", code, out)
+			}
+		})
+	}
+}
+
+// `stopgate hook` exits 0 also where its host has closed the pipe already
+// (DESIGN §6: always), and is not ended by SIGPIPE.
+func TestHookOutlivesAClosedPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	cmd := exec.CommandContext(t.Context(), "stopgate", "hook", "--protocol", "gemini-cli", "--event", "AfterAgent", "--server", "http://127.0.0.1:1")
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	cmd.Stdin, cmd.Stdout = strings.NewReader(`{"hook_event_name":"AfterAgent","session_id":"s"}`), w
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%v", err)
 	}
 }

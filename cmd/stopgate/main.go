@@ -164,11 +164,12 @@ func report(p process, err error) int {
 	} else if e, ok := errors.AsType[*gate.Error](err); ok {
 		code = exitOf(e.Code)
 	}
-	fmt.Fprintf(p.stderr, "stopgate: %s\n", err)
+	stderr := visible{p.stderr}
+	fmt.Fprintf(stderr, "stopgate: %s\n", err)
 	if e, ok := errors.AsType[*gate.Error](err); ok {
 		for _, f := range e.Details {
 			if !strings.Contains(err.Error(), f.Message) {
-				fmt.Fprintf(p.stderr, "  %s\n", f)
+				fmt.Fprintf(stderr, "  %s\n", f)
 			}
 		}
 	}

@@ -21,15 +21,13 @@ import (
 
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/transcripts"
 )
 
 const (
 	// sentPart is how much of a conversation one request carries: each is kept
 	// by itself, so a first send that has no time to end goes on where it was.
 	sentPart = 8 << 20
-	// sentTail is how much before the known size must still be the same for the
-	// file to be the one that was sent.
-	sentTail = 4 << 10
 	// sentAge is how long the size of a conversation is remembered.
 	sentAge = 30 * 24 * time.Hour
 )
@@ -39,7 +37,7 @@ const (
 type sent struct {
 	file *os.File
 	Size int64  `json:"size"`
-	Tail string `json:"tail"` // sum of the last sentTail bytes before Size
+	Tail string `json:"tail"` // [transcripts.Tail] before Size
 }
 
 // openSent locks and reads what is known; the zero size if nothing is. Without a
@@ -103,16 +101,6 @@ func (s *sent) close() {
 	}
 }
 
-// tailOf is the sum of what stands before size in a file.
-func tailOf(f io.ReaderAt, size int64) (string, error) {
-	from := max(size-sentTail, 0)
-	h := sha256.New()
-	if n, err := io.Copy(h, io.NewSectionReader(f, from, size-from)); err != nil || n != size-from {
-		return "", errors.Join(err, io.ErrUnexpectedEOF)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
 // uploadName is the session under which an event's conversation is uploaded: a
 // sub-agent's own file is not the session's.
 func uploadName(ev *gate.Event) string {
@@ -150,8 +138,8 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 		return err
 	}
 	defer known.close()
-	if tail, err := tailOf(f, known.Size); err != nil || tail != known.Tail {
-		known.Size = 0 // shortened, or another file by now
+	if tail, err := transcripts.Tail(f, known.Size); err != nil || tail != known.Tail {
+		known.Size, known.Tail = 0, "" // shortened, or another file by now
 	}
 	if known.Size == 0 && dir != "" {
 		forgetOld(dir)
@@ -159,19 +147,19 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 	part := "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat) + "&at="
 	for again := false; known.Size < about.Size(); {
 		size := min(about.Size()-known.Size, sentPart)
-		status, answer, err := client.send(ctx, http.MethodPost, part+strconv.FormatInt(known.Size, 10), "application/x-ndjson",
+		status, answer, err := client.send(ctx, http.MethodPost, part+strconv.FormatInt(known.Size, 10)+"&after="+known.Tail, "application/x-ndjson",
 			io.NewSectionReader(f, known.Size, size))
 		switch {
 		case err != nil:
 			return err
 		case status == http.StatusConflict && !again && known.Size > 0:
-			known.Size, again = 0, true // erased there, or sent by another machine
+			known.Size, known.Tail, again = 0, "", true // erased there, or sent by another machine
 			continue
 		case status != http.StatusOK:
 			return fmt.Errorf("server at %s does not take the conversation: %w", client.base, refusal(strconv.Itoa(status), answer))
 		}
 		known.Size += size
-		if known.Tail, err = tailOf(f, known.Size); err != nil {
+		if known.Tail, err = transcripts.Tail(f, known.Size); err != nil {
 			return err
 		}
 		if err := known.keep(); err != nil {
