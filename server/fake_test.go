@@ -288,7 +288,7 @@ func (f *shelf) Append(_ context.Context, session, contentType string, r io.Read
 	return f.put(session, contentType, r, f.texts[session])
 }
 
-func (f *shelf) AppendFile(_ context.Context, session, _ string, at int64, r io.Reader) (int64, int64, error) {
+func (f *shelf) AppendFile(_ context.Context, session, _ string, at int64, _ string, r io.Reader) (int64, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if int64(len(f.texts[session])) != at {

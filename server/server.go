@@ -106,9 +106,9 @@ type Transcripts interface {
 	// Append adds r to it, in the same manner.
 	Append(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error)
 	// AppendFile adds a part of a host's session file, which begins at the byte
-	// at of it; from 0 on it replaces what was there. CodeConflict: something
-	// else than at bytes of this format are there.
-	AppendFile(ctx context.Context, session, format string, at int64, r io.Reader) (bytes, lines int64, err error)
+	// at of it, and after is the sum of what stands before; from 0 on it replaces
+	// what was there. CodeConflict: something else is there.
+	AppendFile(ctx context.Context, session, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error)
 	// Read opens the text.
 	Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error)
 	// Erase removes it; nothing to remove is no error.

@@ -33,7 +33,7 @@ func (s *Server) appendTranscript(c echo.Context) error {
 		return gate.Errorf(gate.CodeValidation, "at is %q, want the byte of the file at which this part begins", c.QueryParam("at"))
 	}
 	return s.upload(func(ctx context.Context, session, _ string, r io.Reader) (int64, int64, error) {
-		return s.opt.Transcripts.AppendFile(ctx, session, format, at, r)
+		return s.opt.Transcripts.AppendFile(ctx, session, format, at, c.QueryParam("after"), r)
 	})(c)
 }
 

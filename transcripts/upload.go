@@ -3,6 +3,8 @@ package transcripts
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,11 +17,12 @@ import (
 // AppendFile adds a part of a host's session file, byte by byte, to what the
 // session has of it, and answers the size of that. The file is kept as it is
 // and rendered for each event. format is the host's protocol. The part begins
-// at the byte at; from 0 on it replaces what was there.
+// at the byte at, and after is the [Tail] before it; from 0 on it replaces what
+// was there.
 //
 // Errors are those of [Store.Replace], and CodeConflict if something else than
-// at bytes of this format are there: then the file is to be sent from its start.
-func (s *Store) AppendFile(ctx context.Context, session, format string, at int64, r io.Reader) (Size, error) {
+// that is there: then the file is to be sent from its start.
+func (s *Store) AppendFile(ctx context.Context, session, format string, at int64, after string, r io.Reader) (Size, error) {
 	if _, ok := newHostFormat(format); !ok {
 		return Size{}, gate.Errorf(gate.CodeValidation, "there is no reader for transcripts of the format %q", short(format))
 	}
@@ -46,8 +49,39 @@ func (s *Store) AppendFile(ctx context.Context, session, format string, at int64
 		if m.Format != format || m.Bytes != at {
 			return meta{}, gate.Errorf(gate.CodeConflict, "%d bytes of this file are here, not %d: send it from its start", m.Bytes, at)
 		}
+		if err := s.endsWith(k, at, after); err != nil {
+			return meta{}, err
+		}
 		return s.commitAppend(k, sp)
 	})
+}
+
+// endsWith reports, as an error, that the session's file has another tail: two
+// files of one session would become one that nobody wrote.
+func (s *Store) endsWith(k key, size int64, tail string) error {
+	f, _, err := openCommitted(s.sessionDir(k))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if have, err := Tail(f, size); err != nil || have != tail {
+		return errors.Join(err, gate.Errorf(gate.CodeConflict, "another file is here: send it from its start"))
+	}
+	return nil
+}
+
+// tailBytes are enough to tell two files apart: their last messages.
+const tailBytes = 4 << 10
+
+// Tail is the sum, as hexadecimal digits, of the last 4 KiB before the byte size
+// of a file.
+func Tail(f io.ReaderAt, size int64) (string, error) {
+	from := max(size-tailBytes, 0)
+	h := sha256.New()
+	if n, err := io.Copy(h, io.NewSectionReader(f, from, size-from)); err != nil || n != size-from {
+		return "", errors.Join(err, io.ErrUnexpectedEOF)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // viewUpload renders the host's session file that was uploaded for a session;

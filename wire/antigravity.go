@@ -24,7 +24,7 @@ func antigravityEvent(host string) gate.EventName {
 }
 
 func decodeAntigravity(m members, ev *gate.Event) {
-	ev.Session = m.text("environment_id")
+	ev.Session = m.name("environment_id")
 	call := m.object("tool_call")
 	ev.ToolName, ev.ToolInput = call.text("name"), call.raw("args")
 	if ev.Name != gate.PostToolUse {

@@ -33,7 +33,7 @@ func lifecycleName(n gate.EventName) string {
 
 func decodeClaudeCode(m members, ev *gate.Event) {
 	decodeLifecycle(m, ev)
-	ev.PromptID = m.text("prompt_id")
+	ev.PromptID = m.name("prompt_id")
 	if strings.HasPrefix(ev.Prompt, "<task-notification>") { // EFFECTS §3.16
 		ev.ByPerson = false
 	}
@@ -42,10 +42,11 @@ func decodeClaudeCode(m members, ev *gate.Event) {
 // decodeLifecycle reads the members that Claude Code, Codex, Gemini CLI and Qwen
 // Code have in common.
 func decodeLifecycle(m members, ev *gate.Event) {
-	ev.Session = m.text("session_id")
+	ev.Session = m.name("session_id")
+	ev.Probe = probeMark(m)
 	ev.Cwd = m.text("cwd")
-	ev.SubAgent = m.text("agent_id")
-	ev.AgentType = m.text("agent_type")
+	ev.SubAgent = m.name("agent_id")
+	ev.AgentType = m.name("agent_type")
 	ev.TranscriptPath = m.text("transcript_path")
 	switch ev.Name {
 	case gate.UserPromptSubmit:

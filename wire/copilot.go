@@ -37,10 +37,11 @@ func copilotEvent(host string) gate.EventName {
 }
 
 func decodeCopilot(m members, ev *gate.Event) {
-	ev.Session = m.text("sessionId", "session_id")
+	ev.Session = m.name("sessionId", "session_id")
+	ev.Probe = probeMark(m)
 	ev.Cwd = m.text("cwd")
-	ev.SubAgent = m.text("agentId", "agent_id")
-	ev.AgentType = m.text("agentType", "agent_type")
+	ev.SubAgent = m.name("agentId", "agent_id")
+	ev.AgentType = m.name("agentType", "agent_type")
 	switch ev.Name {
 	case gate.UserPromptSubmit:
 		ev.Prompt = m.text("prompt")

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,6 +100,19 @@ func (m members) text(keys ...string) string {
 		return s
 	}
 	return string(raw)
+}
+
+// name is a member that names something of the host's, bounded as those of
+// native events are. A longer one keeps its beginning and gets a sum of the whole
+// at its end, so that two of them stay two.
+func (m members) name(keys ...string) string {
+	s := strings.ReplaceAll(m.text(keys...), "\x00", "\uFFFD")
+	if len(s) <= maxName {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	end := "~" + hex.EncodeToString(sum[:8])
+	return gate.Cut(s, maxName-len(end)) + end
 }
 
 // object is a member that is an object, else nil.

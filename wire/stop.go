@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
@@ -60,14 +61,34 @@ func moment(raw json.RawMessage) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
+// probeBytes is the most that is taken of a doctor's mark, which the answer
+// repeats.
+const probeBytes = 64
+
+// probeMark is the mark of `stopgate doctor`, of hosts that write their payloads
+// themselves: where the payload is what a model wrote, a mark in it is none.
+func probeMark(m members) string {
+	var mark string
+	if json.Unmarshal(m.raw("stopgate_probe"), &mark) != nil {
+		return ""
+	}
+	return cut(mark, probeBytes)
+}
+
 // background is the agent's tasks that still run while it wants to stop, as the
 // host lists them (`background_tasks`, spec/claude-code.md 11); nil: none.
 func background(m members, ev *gate.Event) []json.RawMessage {
-	var tasks, running []json.RawMessage
-	if json.Unmarshal(m.raw("background_tasks"), &tasks) != nil {
+	const most = 1000 // more than any host runs
+	var running []json.RawMessage
+	dec := json.NewDecoder(bytes.NewReader(m.raw("background_tasks")))
+	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
 		return nil
 	}
-	for _, t := range tasks {
+	for range most {
+		var t json.RawMessage
+		if !dec.More() || dec.Decode(&t) != nil {
+			break
+		}
 		var task members
 		if json.Unmarshal(t, &task) != nil {
 			continue

@@ -15,7 +15,7 @@ import (
 // on its successful calls skipped. Absent means that it succeeded
 // (spec/azure.md 26, fault gx-083).
 func decodeTool(m members, ev *gate.Event) {
-	ev.ToolName = m.text("tool_name", "toolName")
+	ev.ToolName = m.name("tool_name", "toolName")
 	ev.ToolInput = toolInput(m.raw("tool_input", "toolArgs", "toolInput"))
 	if ev.Name == gate.PreToolUse {
 		return

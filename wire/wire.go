@@ -113,7 +113,6 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 		}
 	}
 	ev.Name = p.event(host)
-	ev.Probe = cut(m.text("stopgate_probe"), probeBytes)
 	p.decode(m, &ev)
 	if opt.Transcript != "" {
 		ev.TranscriptPath, ev.TranscriptSession, ev.TranscriptStale = "", opt.Transcript, opt.Stale
@@ -150,10 +149,6 @@ func (p Protocol) Encode(ev gate.Event, d gate.Decision) Answer {
 	}
 	return Answer{marshal(a), jsonType}
 }
-
-// probeBytes is the most that is taken of a doctor's mark, which the answer
-// repeats.
-const probeBytes = 64
 
 // jsonType is the content type of every answer: qwen-code needs it, the others
 // do not care (EFFECTS §3.7).

@@ -37,6 +37,7 @@ type applied struct {
 
 // Run uploads the specs of every file.
 func (c applyCommand) Run(p process) error {
+	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
 	files, err := readSpecFiles(c.Files)
 	if err != nil {
 		return err

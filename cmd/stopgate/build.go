@@ -212,8 +212,8 @@ func (u uploads) Append(ctx context.Context, session, contentType string, r io.R
 	return size.Bytes, size.Lines, err
 }
 
-func (u uploads) AppendFile(ctx context.Context, session, format string, at int64, r io.Reader) (bytes, lines int64, err error) {
-	size, err := u.Store.AppendFile(ctx, session, format, at, r)
+func (u uploads) AppendFile(ctx context.Context, session, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error) {
+	size, err := u.Store.AppendFile(ctx, session, format, at, after, r)
 	return size.Bytes, size.Lines, err
 }
 

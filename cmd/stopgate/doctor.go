@@ -66,6 +66,7 @@ type patient struct {
 
 // Run examines, prints and ends with 1 where the gate would not gate.
 func (c doctorCommand) Run(p process) error {
+	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
 	places, err := hostPlaces(p)
 	if err != nil {
 		return err

@@ -77,7 +77,13 @@ func (d *doctor) runnable(e install.Entry) bool {
 	if e.Scope != install.Project || d.trusting {
 		return true
 	}
+	if e.Local || e.Own { // a project's server file says where data lies and what is deleted
+		return false
+	}
 	program, err := exec.LookPath(e.Program)
+	if errors.Is(err, exec.ErrDot) { // the project's own, by a relative directory on PATH
+		return false
+	}
 	if err != nil {
 		return e.Plain && filepath.Base(e.Program) == "stopgate" // it runs nothing, and the host's shell says so too
 	}
@@ -86,7 +92,20 @@ func (d *doctor) runnable(e install.Entry) bool {
 	}
 	self, err := os.Executable()
 	known := filepath.Base(e.Program) == "stopgate" || err == nil && sameFile(program, self)
-	return e.Plain && known && filepath.IsAbs(program) && !inside(d.places.Project, program)
+	return e.Plain && known && filepath.IsAbs(program) && !inside(repository(d.places.Project), program)
+}
+
+// repository is the directory that holds the project's history, whose authors
+// wrote all of it; else the project itself.
+func repository(project string) string {
+	for dir := project; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return project
+		}
+	}
 }
 
 // probeEntry plays the host for one entry and one event.

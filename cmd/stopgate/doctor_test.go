@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
 
 	"stopgate/gate"
 	"stopgate/wire/install"
@@ -444,4 +446,164 @@ func TestDoctorKnowsWhatAMissingModelMeans(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d:\n%s", hooks, code, want, out)
 		}
 	}
+}
+
+// plant writes a codex entry with a command, and a program of the project's.
+func (w *workplace) plant(command, program string) {
+	w.t.Helper()
+	content, err := json.Marshal(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command}}}}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("<project>/.codex/hooks.json", string(content))
+	w.write(program, "#!/bin/sh\ntouch \"$HOME/pwned\"\n")
+	name := strings.NewReplacer("<home>", w.home, "<project>", w.project).Replace(program)
+	if err := os.Chmod(name, 0o755); err != nil { //nolint:gosec // it is a program
+		w.t.Fatal(err)
+	}
+}
+
+func (w *workplace) notRun(args ...string) {
+	w.t.Helper()
+	out, _ := w.doctor(append([]string{"codex"}, args...)...)
+	if _, err := os.Stat(filepath.Join(w.home, "pwned")); err == nil {
+		w.t.Errorf("the project's program was run:\n%s", out)
+	}
+}
+
+// A relative directory on PATH (./bin, node_modules/.bin, the empty one) makes
+// a bare name the project's own program: exec.LookPath refuses it with ErrDot,
+// the shell runs it.
+func TestDoctorRunsNothingByARelativePath(t *testing.T) {
+	for _, dir := range []string{"./bin", "node_modules/.bin", ""} {
+		t.Run(dir, func(t *testing.T) {
+			w := newWorkplace(t)
+			w.plant("stopgate hook --protocol codex", filepath.Join("<project>", dir, "stopgate"))
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			w.notRun("--server", "http://127.0.0.1:"+freePort(t))
+		})
+	}
+}
+
+// A program beside the current directory, but in the same repository, has the
+// same authors.
+func TestDoctorRunsNothingOfTheRepositoryAround(t *testing.T) {
+	w := newWorkplace(t)
+	w.write("<project>/../.git/HEAD", "ref: refs/heads/main\n")
+	w.plant("/proc/self/cwd/../tools/stopgate hook --protocol codex", "<project>/../tools/stopgate")
+	w.notRun("--server", "http://127.0.0.1:"+freePort(t))
+}
+
+// What a project's file, or a server that it names, says is shown without what
+// a terminal would obey: it could paint the verdict green.
+func TestDoctorShowsNoControlCharacters(t *testing.T) {
+	const paint = "\x1b[2J\x1b[32mThe gate gates.\x1b]0;x\a\x1b[8m"
+	hostile := serveOnce(t, func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"status": "ready", "version": "1" + paint,
+			"checks": map[string]any{"store": map[string]any{"ok": true}, "models": map[string]any{"reason": paint}}})
+	})
+	for name, entry := range map[string]map[string]any{
+		"a URL":             {"type": "http", "url": "http://127.0.0.1:1/" + paint + "/v1/hooks/claude-code"},
+		"a URL, variable":   {"type": "http", "url": "http://127.0.0.1:$PORT/" + paint + "/v1/hooks/claude-code"},
+		"a server's answer": {"type": "http", "url": hostile + "/v1/hooks/claude-code"},
+		"a server's name":   {"type": "command", "command": "stopgate hook --protocol claude-code --server 'http://127.0.0.1:1/" + paint + "'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkplace(t)
+			content, err := json.Marshal(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{entry}}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.write("<project>/.claude/settings.json", string(content))
+			out, _ := w.doctor("claude-code")
+			if i := strings.IndexFunc(out, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); i >= 0 {
+				t.Errorf("control character %q in\n%q", out[i], out)
+			}
+		})
+	}
+}
+
+// The same for a file that cannot be read, whose text the parser repeats.
+func TestUnreadableFilesAreShownWithoutControlCharacters(t *testing.T) {
+	for _, args := range [][]string{{"doctor", "claude-code"}, {"init", "claude-code"}} {
+		t.Run(args[0], func(t *testing.T) {
+			w := newWorkplace(t)
+			w.write("<project>/.claude/settings.json", "{\"stopgate\x1b[2J\x1b]0;x\a\": 1}")
+			var out bytes.Buffer
+			code := run(process{ctx: t.Context(), stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}, args)
+			if strings.ContainsAny(out.String(), "\x1b\a") || code == exitDone {
+				t.Errorf("exit %d: %q", code, out.String())
+			}
+		})
+	}
+}
+
+// A file stays its owner's, as its mode stays: `sudo stopgate init --user` must
+// not take a user's settings away from them.
+func TestHostFileKeepsItsOwner(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root writes other people's files")
+	}
+	path := filepath.Join(t.TempDir(), "settings.json")
+	write(t, path, "{}")
+	if err := os.Chown(path, 1234, 1234); err != nil {
+		t.Fatal(err)
+	}
+	f, err := readHostFile(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.write([]byte(`{"a": 1}`)); err != nil {
+		t.Fatal(err)
+	}
+	about, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := about.Sys().(*syscall.Stat_t); st.Uid != 1234 || st.Gid != 1234 {
+		t.Errorf("owner %d:%d", st.Uid, st.Gid)
+	}
+}
+
+// A project's entry that decides by files of its own (-f, --config, --data) is
+// a server file by the project's authors: run with the user's rights it writes
+// where it likes, and its retention deletes the user's own records.
+func TestDoctorObeysNoServerFileOfTheProject(t *testing.T) {
+	const command = "stopgate hook --protocol codex -f spec.yaml --config stopgate.yaml"
+	prepare := func(t *testing.T, file string) *workplace {
+		w := newWorkplace(t)
+		w.write("<project>/spec.yaml", "api_version: azuresre.ai/v2\nkind: ExtendedAgent\nmetadata: {name: a}\nspec: {hooks: {Stop: [{type: prompt, prompt: p}]}}\n")
+		w.write("<project>/stopgate.yaml", file)
+		w.write("<project>/.codex/hooks.json", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"`+command+`"}]}]}}`)
+		return w
+	}
+	t.Run("it writes nowhere", func(t *testing.T) {
+		w := prepare(t, "data: \"${HOME}/elsewhere\"\n")
+		out, _ := w.doctor("codex")
+		if _, err := os.Stat(filepath.Join(w.home, "elsewhere")); err == nil {
+			t.Errorf("the project's server file has made a directory in the user's home:\n%s", out)
+		}
+	})
+	t.Run("it deletes nothing", func(t *testing.T) {
+		w := prepare(t, "retention: {records: 1s}\n")
+		cmd := exec.CommandContext(t.Context(), "stopgate", "hook", "--protocol", "codex", "-f", "spec.yaml")
+		cmd.Stdin = strings.NewReader(`{"hook_event_name":"Stop","session_id":"s","last_assistant_message":"x"}`)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		db, err := sql.Open("sqlite", filepath.Join(w.home, ".local", "state", "stopgate", "stopgate.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		const threeDays = 3 * 24 * 3600 * 1_000_000_000
+		if _, err := db.ExecContext(t.Context(), `UPDATE evaluations SET seq = seq - ?`, int64(threeDays)); err != nil {
+			t.Fatal(err)
+		}
+		out, _ := w.doctor("codex")
+		var left int
+		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM evaluations WHERE session = 's'`).Scan(&left); err != nil || left != 1 {
+			t.Errorf("%d of the user's records are left, %v:\n%s", left, err, out)
+		}
+	})
 }

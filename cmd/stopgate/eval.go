@@ -40,6 +40,7 @@ const maxEvent = 32 << 20
 
 // Run decides the event and says so by its exit code.
 func (c evalCommand) Run(p process) error {
+	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
 	files, err := readSpecFiles(c.Files)
 	if err != nil {
 		return err

@@ -1,35 +1,30 @@
 package main
 
 import (
+	"bytes"
 	"os"
-	"slices"
+	"path/filepath"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
 )
 
-// What eval does not warn about is what the API documents.
-func TestEventFieldsAreTheDocumentedOnes(t *testing.T) {
-	data, err := os.ReadFile("../../server/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
+// A reason is a script's or a model's text: what is printed of it has nothing
+// that a terminal obeys.
+func TestEvalPrintsNoControlCharacters(t *testing.T) {
+	dir := t.TempDir()
+	spec := filepath.Join(dir, "spec.yaml")
+	write(t, spec, "api_version: azuresre.ai/v2\nkind: ExtendedAgent\nmetadata: {name: a}\nspec:\n  hooks:\n    Stop:\n      - type: command\n        timeout: 10\n        script: |\n          #!/bin/bash\n          printf 'no\\033[2J\\033[32m decision: allow\\007' >&2\n          exit 2\n")
+	event := filepath.Join(dir, "event.json")
+	write(t, event, `{"hook_event_name":"Stop","final_output":"x"}`)
+	server := filepath.Join(dir, "stopgate.yaml")
+	write(t, server, "sandbox: {mode: process}\n")
+	var out, errs bytes.Buffer
+	code := run(process{ctx: t.Context(), stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv},
+		[]string{"eval", "-f", spec, "--event", event, "--config", server})
+	if code != exitBlock {
+		t.Fatalf("exit %d: %s%s", code, out.String(), errs.String())
 	}
-	var doc struct {
-		Components struct {
-			Schemas struct {
-				Event struct{ Properties map[string]any } `yaml:"Event"`
-			}
-		}
-	}
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"hook_name", "transcript_path"} // of a hook's context alone
-	for name := range doc.Components.Schemas.Event.Properties {
-		want = append(want, name)
-	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(eventFields))); diff != "" {
-		t.Errorf("fields (-documented +known to eval):\n%s", diff)
+	if strings.ContainsAny(out.String(), "\x1b\a") {
+		t.Errorf("%q", out.String())
 	}
 }

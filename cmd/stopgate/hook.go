@@ -12,10 +12,12 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"stopgate/commandhooks/scratch"
@@ -81,35 +83,71 @@ func (c hookCommand) Run(p process) error {
 	if f, ok := p.stderr.(*os.File); ok {
 		mute(f)
 	}
+	signal.Ignore(syscall.SIGPIPE) // a host that has gone away is no reason to die by a signal
 	call := hookCall{hookCommand: c, process: p, protocol: protocol, began: time.Now(), options: wire.Options{Agent: c.Agent, Event: c.Event}}
 	if c.Protocol == "ax-code" {
 		cwd, _ := os.Getwd() // unknown: hooks get none
 		call.options = wire.AXCodeOptions(c.Agent, cwd, p.getenv)
 		call.options.Event = cmp.Or(c.Event, call.options.Event)
 	}
-	answer, err := call.answer()
+	err := call.read()
+	var answer []byte
+	if err == nil {
+		answer, err = call.inTime()
+	}
 	if err != nil {
-		logHookFailure(call, err)
 		answer = call.unreachable(err)
 	}
 	_, _ = p.stdout.Write(answer) // a host that has gone away needs no answer
+	if err != nil {
+		logHookFailure(call, err)
+	}
 	return nil
 }
 
-// answer asks and gives what the host is to read. Nothing that panics on the
-// way comes further.
-func (h *hookCall) answer() (answer []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
-		}
-	}()
+// read takes the payload in.
+func (h *hookCall) read() (err error) {
+	defer recovered(&err)
 	if h.payload, err = readPayload(h.stdin); err != nil {
-		return nil, err
+		return err
 	}
-	if h.event, err = h.protocol.Decode(h.payload, h.options); err != nil {
-		return nil, err
+	h.event, err = h.protocol.Decode(h.payload, h.options)
+	return err
+}
+
+// inTime is answer, given up when the host can wait no longer, whatever it is
+// that hangs: a server, a disk, a file that is none.
+func (h *hookCall) inTime() ([]byte, error) {
+	type result struct {
+		answer []byte
+		err    error
 	}
+	answered := make(chan result, 1)
+	asking := *h // what it fills in is its own
+	go func() {
+		var r result
+		defer func() { answered <- r }()
+		defer recovered(&r.err)
+		r.answer, r.err = asking.answer()
+	}()
+	wait := seconds(h.Deadline) + frozenWait
+	select {
+	case r := <-answered:
+		return r.answer, r.err
+	case <-time.After(time.Until(h.began.Add(wait + frozenWait/4))):
+		return nil, fmt.Errorf("no answer within %s", wait)
+	}
+}
+
+// recovered makes an error of a panic: none comes further than this.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
+	}
+}
+
+// answer asks and gives what the host is to read.
+func (h *hookCall) answer() (answer []byte, err error) {
 	if h.event.Name == "" { // no hook is about it, here or elsewhere
 		return h.protocol.Encode(h.event, gate.Decision{Outcome: gate.Allow}).Body, nil
 	}
@@ -261,8 +299,13 @@ func (h *hookCall) decideHere() ([]byte, error) {
 		return nil, err
 	}
 	app, err := buildOn(h.ctx, cfg, shared, h.getenv("PATH"))
-	if err != nil {
-		return nil, err
+	if err != nil { // a store that cannot be had opens no gate whose hooks can be asked (DESIGN §2)
+		lost := err
+		if app, err = buildOffline(h.ctx, cfg, h.getenv("PATH")); err != nil {
+			return nil, errors.Join(lost, err)
+		}
+		logHookFailure(*h, lost)
+		app.gate.Store = lostStore{lost}
 	}
 	defer app.close()
 	app.policies.SetFiles(specs)
@@ -271,6 +314,19 @@ func (h *hookCall) decideHere() ([]byte, error) {
 	app.findAnswer(ctx, &h.event)
 	return h.protocol.Encode(h.event, app.gate.DecideForHost(ctx, h.event)).Body, nil
 }
+
+// lostStore is a store that did not open: what it is asked fails as that did.
+type lostStore struct{ err error }
+
+func (s lostStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) {
+	return gate.Counts{}, s.err
+}
+
+func (s lostStore) Commit(context.Context, gate.Commit) error { return s.err }
+
+func (s lostStore) SetActive(context.Context, string, string, bool, string) error { return s.err }
+
+func (s lostStore) Active(context.Context, string) (map[string]bool, error) { return nil, s.err }
 
 // onlyAgent is the one agent of the specs, else what stands already.
 func onlyAgent(specs []*gate.Spec, otherwise string) string {

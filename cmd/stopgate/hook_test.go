@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -308,5 +310,159 @@ func TestHooksSendTogether(t *testing.T) {
 	var got struct{ Transcript struct{ Bytes int } }
 	if err := json.Unmarshal(session, &got); err != nil || got.Transcript.Bytes != content.Len() {
 		t.Errorf("%v, want %d bytes: %s", err, content.Len(), session)
+	}
+}
+
+// within fails the test where f has not ended in time; what hangs is left behind.
+func within(t *testing.T, wait time.Duration, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(wait):
+		t.Errorf("no answer within %s", wait)
+	}
+}
+
+// A conversation that is a named pipe keeps no host waiting, and does not open
+// a gate that is set to block (DESIGN §6).
+func TestHookIsNotHeldByANamedPipe(t *testing.T) {
+	url := serveOnce(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) })
+	pipe := filepath.Join(t.TempDir(), "s.jsonl")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // lets go of whoever still waits
+		if f, err := os.OpenFile(pipe, os.O_RDWR, 0); err == nil {
+			f.Close()
+		}
+	})
+	state := t.TempDir()
+	within(t, 8*time.Second, func() {
+		_, code := hookRun{args: []string{"--protocol", "claude-code", "--deadline", "1", "--server", url, "--transcript", "send"}, env: map[string]string{"XDG_STATE_HOME": state},
+			payload: []byte(`{"hook_event_name":"Stop","session_id":"s","last_assistant_message":"x","transcript_path":"` + pipe + `"}`)}.run(t)
+		if code != 0 {
+			t.Errorf("exit %d", code)
+		}
+	})
+}
+
+// So does a spec file that is one.
+func TestHookIsNotHeldByASpecThatIsANamedPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "spec.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if f, err := os.OpenFile(pipe, os.O_RDWR, 0); err == nil {
+			f.Close()
+		}
+	})
+	data := t.TempDir()
+	within(t, 8*time.Second, func() {
+		out, code := hookRun{args: []string{"--protocol", "codex", "--deadline", "1", "-f", pipe, "--data", data, "--on-unreachable", "block"},
+			payload: []byte(`{"hook_event_name":"Stop","session_id":"s","last_assistant_message":"x"}`)}.run(t)
+		if code != 0 || !strings.Contains(out, `"decision":"block"`) {
+			t.Errorf("exit %d, %s", code, out)
+		}
+	})
+}
+
+// Where there is no state directory (no HOME, as in services and containers),
+// nothing is written to the project, and nothing of the user's is removed from
+// it: "sent" is a name that people use too.
+func TestHookWithoutHomeLeavesTheProjectAlone(t *testing.T) {
+	url := serveOnce(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) })
+	t.Chdir(t.TempDir())
+	letter := filepath.Join("sent", "letter.txt")
+	if err := os.Mkdir("sent", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, letter, "precious")
+	write(t, "s.jsonl", `{"type":"user"}`+"\n")
+	past := time.Now().Add(-2 * sentAge)
+	if err := os.Chtimes(letter, past, past); err != nil {
+		t.Fatal(err)
+	}
+	conversation, err := filepath.Abs("s.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code := hookRun{args: []string{"--protocol", "claude-code", "--server", url, "--transcript", "send"},
+		payload: []byte(`{"hook_event_name":"Stop","session_id":"s","last_assistant_message":"x","transcript_path":"` + conversation + `"}`)}.run(t)
+	if code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	entries, err := os.ReadDir("sent")
+	if err != nil || len(entries) != 1 || entries[0].Name() != "letter.txt" {
+		t.Errorf("the user's directory has %v, %v; want its letter alone", entries, err)
+	}
+}
+
+// What STOPGATE_SERVER holds is a URL, good or bad, and never a template: a
+// variable that was not expanded is no server, by --on-unreachable, and no
+// reason for any command to panic.
+func TestServerVariableIsNoTemplate(t *testing.T) {
+	for _, value := range []string{"${GATE_URL}", "http://127.0.0.1:1/${server}", "$${x}"} {
+		t.Run(value, func(t *testing.T) {
+			env := map[string]string{"STOPGATE_SERVER": value, "XDG_STATE_HOME": t.TempDir()}
+			out, code := hookRun{args: []string{"--protocol", "codex", "--on-unreachable", "block"}, env: env,
+				payload: []byte(`{"hook_event_name":"Stop","session_id":"s","last_assistant_message":"x"}`)}.run(t)
+			if code != 0 || !strings.Contains(out, `"decision":"block"`) || strings.Count(out, "127.0.0.1") > 2 {
+				t.Errorf("exit %d, %.300s", code, out)
+			}
+			var said bytes.Buffer
+			code = run(process{ctx: t.Context(), stdin: strings.NewReader(""), stdout: &said, stderr: &said, getenv: func(k string) string { return env[k] }}, []string{"version"})
+			if code != exitDone {
+				t.Errorf("stopgate version: exit %d: %.200s", code, said.String())
+			}
+		})
+	}
+}
+
+const stopPayload = `{"hook_event_name":"Stop","session_id":"s","last_assistant_message":"All done."}`
+
+// A store that cannot be had (full disk, broken file, a directory that is none)
+// does not open a gate whose hooks can be asked: a computed block leaves as a
+// block (DESIGN §2), with -f as on a server that lost its store.
+func TestHookBlocksWithoutAStore(t *testing.T) {
+	for name, spoil := range map[string]func(data string) error{
+		"a broken database": func(data string) error {
+			if err := os.Mkdir(data, 0o700); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(data, "stopgate.db"), []byte(strings.Repeat("no database ", 1000)), 0o600)
+		},
+		"no directory": func(data string) error { return os.WriteFile(data, nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := filepath.Join(t.TempDir(), "data")
+			if err := spoil(data); err != nil {
+				t.Fatal(err)
+			}
+			out, code := hookRun{args: []string{"--protocol", "codex", "-f", "../../examples/marker.yaml", "--data", data},
+				env: map[string]string{"XDG_STATE_HOME": t.TempDir(), "PATH": os.Getenv("PATH")}, payload: []byte(stopPayload)}.run(t)
+			if code != exitDone || !strings.Contains(out, `"decision":"block"`) {
+				t.Errorf("exit %d, %q", code, out)
+			}
+		})
+	}
+}
+
+// `stopgate hook` exits 0 also where its host has closed the pipe already
+// (DESIGN §6: always), and is not ended by SIGPIPE.
+func TestHookOutlivesAClosedPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	cmd := exec.CommandContext(t.Context(), "stopgate", "hook", "--protocol", "gemini-cli", "--event", "AfterAgent", "--server", "http://127.0.0.1:1")
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	cmd.Stdin, cmd.Stdout = strings.NewReader(`{"hook_event_name":"AfterAgent","session_id":"s"}`), w
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%v", err)
 	}
 }

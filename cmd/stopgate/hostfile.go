@@ -122,7 +122,7 @@ func (f hostFile) write(content []byte) (err error) {
 	}()
 	_, err = file.Write(content)
 	if f.content != nil {
-		err = errors.Join(err, file.Chmod(f.mode)) // whatever the umask says
+		err = errors.Join(err, file.Chmod(f.mode), f.keepOwner(file)) // whatever the umask says
 	}
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
@@ -131,6 +131,18 @@ func (f hostFile) write(content []byte) (err error) {
 		return err
 	}
 	return os.Rename(temporary, f.target)
+}
+
+// keepOwner gives the new file to the old one's owner, which only root has to.
+func (f hostFile) keepOwner(file *os.File) error {
+	about, err := os.Stat(f.target)
+	if err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	if owner, ok := about.Sys().(*syscall.Stat_t); ok {
+		return file.Chown(int(owner.Uid), int(owner.Gid))
+	}
+	return nil
 }
 
 // remove takes the file away; of a link what it leads to is emptied instead.

@@ -38,6 +38,7 @@ Examples:
 
 // Run edits one host's file.
 func (c initCommand) Run(p process) error {
+	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
 	host, ok := install.Find(c.Host)
 	if !ok { // kong has checked it
 		return exit{exitUsage, fmt.Errorf("host %q is unknown", c.Host)}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,11 +164,12 @@ func report(p process, err error) int {
 	} else if e, ok := errors.AsType[*gate.Error](err); ok {
 		code = exitOf(e.Code)
 	}
-	fmt.Fprintf(p.stderr, "stopgate: %s\n", err)
+	stderr := visible{p.stderr}
+	fmt.Fprintf(stderr, "stopgate: %s\n", err)
 	if e, ok := errors.AsType[*gate.Error](err); ok {
 		for _, f := range e.Details {
 			if !strings.Contains(err.Error(), f.Message) {
-				fmt.Fprintf(p.stderr, "  %s\n", f)
+				fmt.Fprintf(stderr, "  %s\n", f)
 			}
 		}
 	}
@@ -184,11 +186,10 @@ func exitOf(c gate.Code) int {
 	return exitInternal
 }
 
+// serverURL is the server where no flag names one. kong expands variables in it,
+// however they are escaped; in a URL a dollar sign can be written otherwise.
 func serverURL(getenv func(string) string) string {
-	if u := getenv("STOPGATE_SERVER"); u != "" {
-		return u
-	}
-	return "http://127.0.0.1:8790"
+	return strings.ReplaceAll(cmp.Or(getenv("STOPGATE_SERVER"), "http://127.0.0.1:8790"), "$", "%24")
 }
 
 type versionCommand struct {

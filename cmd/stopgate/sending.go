@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,15 +21,13 @@ import (
 
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/transcripts"
 )
 
 const (
 	// sentPart is how much of a conversation one request carries: each is kept
 	// by itself, so a first send that has no time to end goes on where it was.
 	sentPart = 8 << 20
-	// sentTail is how much before the known size must still be the same for the
-	// file to be the one that was sent.
-	sentTail = 4 << 10
 	// sentAge is how long the size of a conversation is remembered.
 	sentAge = 30 * 24 * time.Hour
 )
@@ -38,16 +37,19 @@ const (
 type sent struct {
 	file *os.File
 	Size int64  `json:"size"`
-	Tail string `json:"tail"` // sum of the last sentTail bytes before Size
+	Tail string `json:"tail"` // [transcripts.Tail] before Size
 }
 
-// openSent locks and reads what is known; the zero size if nothing is.
+// openSent locks and reads what is known; the zero size if nothing is. Without a
+// directory nothing is remembered, and the whole is sent each time.
 func openSent(ctx context.Context, dir, name string) (*sent, error) {
+	if dir == "" {
+		return &sent{}, nil
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(name))
-	f, err := os.OpenFile(filepath.Join(dir, hex.EncodeToString(sum[:])+".json"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, sentName(name)), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +73,17 @@ func openSent(ctx context.Context, dir, name string) (*sent, error) {
 	return s, nil
 }
 
+// sentName is the file for a conversation of that name.
+func sentName(conversation string) string {
+	sum := sha256.Sum256([]byte(conversation))
+	return hex.EncodeToString(sum[:]) + ".json"
+}
+
 // keep writes what the server has now.
 func (s *sent) keep() error {
+	if s.file == nil {
+		return nil
+	}
 	content, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -84,14 +95,10 @@ func (s *sent) keep() error {
 	return err
 }
 
-// tailOf is the sum of what stands before size in a file.
-func tailOf(f io.ReaderAt, size int64) (string, error) {
-	from := max(size-sentTail, 0)
-	h := sha256.New()
-	if n, err := io.Copy(h, io.NewSectionReader(f, from, size-from)); err != nil || n != size-from {
-		return "", errors.Join(err, io.ErrUnexpectedEOF)
+func (s *sent) close() {
+	if s.file != nil {
+		s.file.Close()
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // uploadName is the session under which an event's conversation is uploaded: a
@@ -107,7 +114,7 @@ func uploadName(ev *gate.Event) string {
 // date: the new part alone, the whole only once.
 func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error {
 	path, name := h.event.TranscriptPath, uploadName(&h.event)
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a named pipe would wait for its writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was said yet
 	}
@@ -122,38 +129,37 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 	if !about.Mode().IsRegular() {
 		return fmt.Errorf("the conversation %q is no regular file", path)
 	}
-	dir := config.DefaultData(h.getenv)
-	if h.Data != "" {
-		dir = h.Data
+	dir := cmp.Or(h.Data, config.DefaultData(h.getenv))
+	if dir != "" {
+		dir = filepath.Join(dir, "sent")
 	}
-	dir = filepath.Join(dir, "sent")
 	known, err := openSent(ctx, dir, client.base+"\n"+name+"\n"+path)
 	if err != nil {
 		return err
 	}
-	defer known.file.Close()
-	if tail, err := tailOf(f, known.Size); err != nil || tail != known.Tail {
-		known.Size = 0 // shortened, or another file by now
+	defer known.close()
+	if tail, err := transcripts.Tail(f, known.Size); err != nil || tail != known.Tail {
+		known.Size, known.Tail = 0, "" // shortened, or another file by now
 	}
-	if known.Size == 0 {
+	if known.Size == 0 && dir != "" {
 		forgetOld(dir)
 	}
 	part := "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat) + "&at="
 	for again := false; known.Size < about.Size(); {
 		size := min(about.Size()-known.Size, sentPart)
-		status, answer, err := client.send(ctx, http.MethodPost, part+strconv.FormatInt(known.Size, 10), "application/x-ndjson",
+		status, answer, err := client.send(ctx, http.MethodPost, part+strconv.FormatInt(known.Size, 10)+"&after="+known.Tail, "application/x-ndjson",
 			io.NewSectionReader(f, known.Size, size))
 		switch {
 		case err != nil:
 			return err
 		case status == http.StatusConflict && !again && known.Size > 0:
-			known.Size, again = 0, true // erased there, or sent by another machine
+			known.Size, known.Tail, again = 0, "", true // erased there, or sent by another machine
 			continue
 		case status != http.StatusOK:
 			return fmt.Errorf("server at %s does not take the conversation: %w", client.base, refusal(strconv.Itoa(status), answer))
 		}
 		known.Size += size
-		if known.Tail, err = tailOf(f, known.Size); err != nil {
+		if known.Tail, err = transcripts.Tail(f, known.Size); err != nil {
 			return err
 		}
 		if err := known.keep(); err != nil {
@@ -170,6 +176,9 @@ func forgetOld(dir string) {
 		return // there is none yet
 	}
 	for _, e := range entries {
+		if len(e.Name()) != len(sentName("")) {
+			continue // not ours
+		}
 		if about, err := e.Info(); err == nil && time.Since(about.ModTime()) > sentAge {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}

@@ -21,6 +21,7 @@ func (validateCommand) Help() string {
 
 // Run prints the findings of every file.
 func (c validateCommand) Run(p process) error {
+	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
 	files, err := readSpecFiles(c.Files)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tailscale/hujson"
@@ -93,7 +94,10 @@ func (h Host) Add(content []byte, entries []Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries = h.keepMatchers(entries, found)
+	if err := onlyOurs(found); err != nil {
+		return nil, err
+	}
+	entries = h.keepSettings(entries, found)
 	if h.same(entries, found) {
 		return content, nil
 	}
@@ -122,6 +126,9 @@ func (h Host) Remove(content []byte) (rest []byte, alone bool, err error) {
 		return nil, false, err
 	}
 	found, _, err := h.look(d)
+	if err == nil {
+		err = onlyOurs(found)
+	}
 	if err != nil || len(found) == 0 {
 		return content, false, err
 	}
@@ -135,22 +142,57 @@ func (h Host) Remove(content []byte) (rest []byte, alone bool, err error) {
 	return packed, bytes.Equal(bytes.TrimSpace(packed), []byte("{}")), nil
 }
 
-// keepMatchers gives entries of tool events the matcher that their predecessor
-// was given. Elsewhere a matcher only does harm (fault gx-003).
-func (h Host) keepMatchers(entries, found []Entry) []Entry {
+// onlyOurs refuses commands that do more than call stopgate: what they do beside
+// is their user's.
+func onlyOurs(found []Entry) error {
+	for _, e := range found {
+		if !e.HTTP() && !e.Plain {
+			return fmt.Errorf("%d:1: the hook there does more than call stopgate, so it is its author's: take stopgate out of %q by hand", e.Line, e.Command)
+		}
+	}
+	return nil
+}
+
+// keepSettings gives entries what their user has set on their predecessors: a
+// longer time, what becomes of an answer when nobody can be asked, and on tool
+// events the matcher. Elsewhere a matcher only does harm (fault gx-003).
+func (h Host) keepSettings(entries, found []Entry) []Entry {
 	entries = slices.Clone(entries)
 	for i := range entries {
-		event, ok := h.Contract.Find(entries[i].Event)
-		if !ok || !event.Name.ForTool() {
-			continue
-		}
+		e := &entries[i]
 		for _, f := range found {
-			if f.Event == entries[i].Event {
-				entries[i].Matcher = f.Matcher
+			if f.Event != e.Event {
+				continue
 			}
+			if event, ok := h.Contract.Find(e.Event); ok && event.Name.ForTool() {
+				e.Matcher = f.Matcher
+			}
+			e.Timeout = max(e.Timeout, f.Timeout)
+			if e.HTTP() && len(f.extra) > 0 { // what a URL cannot say
+				e.URL, e.Command = "", h.commandLine(f.Program, *e)
+			}
+			e.keep(f)
 		}
 	}
 	return entries
+}
+
+// keep takes over what a predecessor was told beside whom to ask.
+func (e *Entry) keep(f Entry) {
+	deadline := strconv.FormatFloat(f.Deadline.Seconds(), 'g', -1, 64)
+	if e.HTTP() {
+		if f.Deadline != gateDeadline {
+			e.URL += "&deadline=" + deadline
+		}
+		return
+	}
+	words := f.extra
+	if f.Deadline != gateDeadline {
+		words = append(slices.Clone(words), "--deadline", deadline)
+	}
+	for _, w := range words {
+		e.Command += " " + quote(w)
+	}
 }
 
 // same reports whether the file's entries are those, each once.
@@ -249,12 +291,39 @@ func (h Host) removeFrom(d *document, list *hujson.Array) (changed bool) {
 				gone = true
 			}
 		}
-		if changed = changed || gone; gone && len(hooks.Elements) == 0 {
+		if changed = changed || gone; gone && len(hooks.Elements) == 0 && !commented(&list.Elements[i]) {
 			d.removeElement(list, i)
 		}
 	}
 	return changed
 }
+
+// commented reports whether there is a comment inside a value.
+func commented(v *hujson.Value) bool {
+	switch x := v.Value.(type) {
+	case *hujson.Object:
+		for i := range x.Members {
+			m := &x.Members[i]
+			if hasComment(m.Name.BeforeExtra) || hasComment(m.Name.AfterExtra) || around(&m.Value) || commented(&m.Value) {
+				return true
+			}
+		}
+		return hasComment(x.AfterExtra)
+	case *hujson.Array:
+		for i := range x.Elements {
+			if around(&x.Elements[i]) || commented(&x.Elements[i]) {
+				return true
+			}
+		}
+		return hasComment(x.AfterExtra)
+	}
+	return false
+}
+
+// hasComment: an extra is nothing but blanks and comments.
+func hasComment(e hujson.Extra) bool { return bytes.ContainsRune(e, '/') }
+
+func around(v *hujson.Value) bool { return hasComment(v.BeforeExtra) || hasComment(v.AfterExtra) }
 
 func (h Host) ours(v *hujson.Value) bool {
 	o, ok := v.Value.(*hujson.Object)

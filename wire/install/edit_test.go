@@ -134,3 +134,62 @@ func comments(t *testing.T, content string) string {
 	}
 	return text
 }
+
+// Comments inside what goes with our entry stay, as those beside it do.
+func TestCommentsInsideGroupsStay(t *testing.T) {
+	h, _ := Find("claude-code")
+	const ours = `{"type": "command", "command": "stopgate hook --protocol claude-code"}`
+	for name, content := range map[string]string{
+		"before the entry": "{\"hooks\": {\"Stop\": [{\"hooks\": [\n  // security: keep, see ticket 12\n  " + ours + "\n]}]}}",
+		"after the entry":  "{\"hooks\": {\"Stop\": [{\"hooks\": [\n  " + ours + " // security: keep, see ticket 12\n]}]}}",
+		"in the group":     "{\"hooks\": {\"Stop\": [{\n  // security: keep, see ticket 12\n  \"hooks\": [" + ours + "]}]}}",
+		"before a member":  "{\"hooks\": {\n  /* security: keep, see ticket 12 */ \"Stop\": [{\"hooks\": [" + ours + "]}]}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			rest, _, err := h.Remove([]byte(content))
+			if err != nil || !strings.Contains(string(rest), "ticket 12") {
+				t.Errorf("Remove: %v: %s", err, rest)
+			}
+			if added := mustAdd(t, h, []byte(content)); !strings.Contains(string(added), "ticket 12") {
+				t.Errorf("Add: %s", added)
+			}
+		})
+	}
+}
+
+// An entry that does more than call stopgate is its user's: what it does beside
+// is not taken away, neither by a newer init nor by --remove.
+func TestForeignPartsOfACommandStay(t *testing.T) {
+	h, _ := Find("claude-code")
+	for _, command := range []string{
+		"./scripts/format.sh && stopgate hook --protocol claude-code",
+		"stopgate hook --protocol claude-code; ./scripts/format.sh",
+		"tee ./scripts/format.sh | stopgate hook --protocol claude-code",
+		"logger -f ./scripts/format.sh hook --protocol claude-code",
+	} {
+		t.Run(command, func(t *testing.T) {
+			content := []byte(`{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "` + command + `"}]}]}}`)
+			rest, _, err := h.Remove(content)
+			if err == nil && !strings.Contains(string(rest), "format.sh") {
+				t.Errorf("Remove leaves %s", rest)
+			}
+			added, err := h.Add(content, h.Entries(target))
+			if err == nil && !strings.Contains(string(added), "format.sh") {
+				t.Errorf("Add lost it")
+			}
+		})
+	}
+}
+
+// What a user has set on an entry of ours is not undone by running init again:
+// without --on-unreachable block a gate that was closed is open.
+func TestSettingsOfAnEntryStay(t *testing.T) {
+	h, _ := Find("claude-code")
+	content := []byte(`{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "stopgate hook --protocol claude-code --agent marker --on-unreachable block --deadline 200", "timeout": 300}]}]}}`)
+	added := string(mustAdd(t, h, content))
+	for _, want := range []string{"--on-unreachable block", "--deadline 200", `"timeout": 300`} {
+		if !strings.Contains(added, want) {
+			t.Errorf("%s is gone", want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,12 +45,16 @@ type Entry struct {
 	// Deadline is when the gate answers at the latest.
 	Agent, Server string
 	Local         bool
-	Deadline      time.Duration
+	// Own: it names files of its own to decide by, as a server file.
+	Own      bool
+	Deadline time.Duration
 
 	// Program is what the command starts with `hook`. Plain: the command is that
 	// one call, of words that no shell has to work out, and nothing else.
 	Program string
 	Plain   bool
+
+	extra []string // flags of the command's own that are not init's to choose
 
 	// Where it was found. File and Scope are the caller's to fill in.
 	File  string
@@ -201,7 +206,7 @@ func onlyCall(file *syntax.File) *syntax.CallExpr {
 // people rename it, and the rest is ours alone.
 func (e *Entry) readWords(words []string, protocol string) bool {
 	i := slices.Index(words, "hook")
-	if i < 1 {
+	if i < 1 || i > 1 && path.Base(words[i-1]) != "stopgate" {
 		return false
 	}
 	flags := map[string]string{}
@@ -213,6 +218,11 @@ func (e *Entry) readWords(words []string, protocol string) bool {
 		switch name {
 		case "--protocol", "--agent", "--server", "--deadline", "-f", "--file":
 			flags[name] = value
+		case "--on-unreachable", "--transcript":
+			e.extra = append(e.extra, name, value)
+		case "--event":
+		default:
+			e.Own = e.Own || strings.HasPrefix(name, "-")
 		}
 	}
 	if flags["--protocol"] != protocol {
