@@ -15,29 +15,36 @@ import (
 // allowed maps a package to the packages of ours that it may import. A package
 // that is not listed may import none and must be added here first.
 var allowed = map[string][]string{
-	"stopgate/gate":               {},
-	"stopgate/config":             {"stopgate/gate"},
-	"stopgate/wire":               {"stopgate/gate"},
-	"stopgate/wire/contracts":     {"stopgate/gate"},
-	"stopgate/transcripts":        {"stopgate/gate"},
-	"stopgate/commandhooks":       {"stopgate/gate"},
-	"stopgate/commandhooks/jq":    {},
-	"stopgate/prompthooks":        {"stopgate/gate"},
-	"stopgate/prompthooks/gemini": {"stopgate/gate", "stopgate/prompthooks"},
-	"stopgate/store/sqlite":       {"stopgate/gate"},
-	"stopgate/store/storetest":    {"stopgate/gate"},
-	"stopgate/server":             {"stopgate/gate"},
-	"stopgate/cmd/stopgate":       {"*"},
+	"stopgate/gate":                  {},
+	"stopgate/config":                {"stopgate/gate"},
+	"stopgate/wire":                  {"stopgate/gate"},
+	"stopgate/wire/contracts":        {"stopgate/gate"},
+	"stopgate/transcripts":           {"stopgate/gate"},
+	"stopgate/commandhooks":          {"stopgate/gate"},
+	"stopgate/commandhooks/jq":       {},
+	"stopgate/prompthooks":           {"stopgate/gate"},
+	"stopgate/prompthooks/exchange":  {"stopgate/prompthooks"},
+	"stopgate/prompthooks/modeltest": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
+	"stopgate/prompthooks/gemini":    {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
+	"stopgate/prompthooks/openai":    {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
+	"stopgate/prompthooks/anthropic": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
+	"stopgate/store/sqlite":          {"stopgate/gate"},
+	"stopgate/store/storetest":       {"stopgate/gate"},
+	"stopgate/server":                {"stopgate/gate"},
+	"stopgate/cmd/stopgate":          {"*"},
 }
 
 // confined names the only package that may import a dependency (STYLE 15), so
 // that it can be replaced without a search.
 var confined = map[string]string{
-	"github.com/labstack/echo":   "stopgate/server",
-	"modernc.org/sqlite":         "stopgate/store/sqlite",
-	"google.golang.org/genai":    "stopgate/prompthooks/gemini",
-	"gopkg.in/yaml.v3":           "stopgate/config",
-	"github.com/alecthomas/kong": "stopgate/cmd/stopgate",
+	"github.com/labstack/echo":               "stopgate/server",
+	"modernc.org/sqlite":                     "stopgate/store/sqlite",
+	"google.golang.org/genai":                "stopgate/prompthooks/gemini",
+	"cloud.google.com/go/auth":               "stopgate/prompthooks/gemini",
+	"github.com/openai/openai-go":            "stopgate/prompthooks/openai",
+	"github.com/anthropics/anthropic-sdk-go": "stopgate/prompthooks/anthropic",
+	"gopkg.in/yaml.v3":                       "stopgate/config",
+	"github.com/alecthomas/kong":             "stopgate/cmd/stopgate",
 }
 
 func TestImportsFormAStar(t *testing.T) {

@@ -63,6 +63,7 @@ type Judge struct {
 	maxRounds int
 	maxTokens int
 	days      daily
+	learnt    learnt
 }
 
 var _ gate.Evaluator = (*Judge)(nil)

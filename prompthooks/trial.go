@@ -16,6 +16,7 @@ type trial struct {
 	model Model
 	in    gate.Input
 	fence string
+	lacks Features // of the model
 
 	verdictBy, toolsBy time.Time // zero: the hook's time is not limited
 
@@ -30,7 +31,7 @@ type trial struct {
 }
 
 func newTrial(ctx context.Context, j *Judge, m Model, deployment string, in gate.Input) *trial {
-	t := &trial{judge: j, model: m, in: in, fence: newFence(), req: Request{Model: deployment}}
+	t := &trial{judge: j, model: m, in: in, fence: newFence(), lacks: j.learnt.of(m, deployment), req: Request{Model: deployment}}
 	if end, ok := ctx.Deadline(); ok {
 		now := time.Now()
 		left := float64(end.Sub(now))
@@ -43,13 +44,13 @@ func newTrial(ctx context.Context, j *Judge, m Model, deployment string, in gate
 // run is the whole trial: ask, let the model read, take its verdict, ask once
 // more if the answer is none.
 //
-// Without a transcript the model is held to the verdict's schema. With one it
+// Without a transcript, or without tools, the model is held to the verdict's schema. With one it
 // has tools, which no model takes together with a schema, and submit_verdict
 // among them. When its verdict is due, the tools stay declared and
 // submit_verdict is the only one it may call: so the conversation stays valid
 // for providers that want every tool in it declared, and its prefix cached.
 func (t *trial) run(ctx context.Context) (gate.Verdict, error) {
-	if err := t.open(); err != nil {
+	if err := t.open(ctx); err != nil {
 		return gate.Verdict{}, err
 	}
 	for {
@@ -75,7 +76,7 @@ func (t *trial) run(ctx context.Context) (gate.Verdict, error) {
 }
 
 // open writes the first message.
-func (t *trial) open() error {
+func (t *trial) open(ctx context.Context) error {
 	h := t.in.Hook
 	text, shortened, err := renderPrompt(h.Prompt, t.in.Context, t.fence)
 	if err != nil {
@@ -87,9 +88,18 @@ func (t *trial) open() error {
 	}
 	form := verdictSchema(h.Event, h.Prompt)
 	t.req.System = system
-	if t.in.Transcript == nil {
+	switch {
+	case t.in.Transcript == nil:
 		t.req.Schema = form
-	} else {
+	case t.lacks&Tools != 0:
+		part, err := t.part(ctx)
+		if err != nil {
+			return err
+		}
+		text += part
+		t.req.System += systemPart
+		t.req.Schema = form
+	default:
 		t.req.System += systemTools
 		t.req.Tools = judgeTools(form)
 	}
