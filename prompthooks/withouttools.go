@@ -147,7 +147,7 @@ func excerpt(ctx context.Context, tr gate.Transcript, prompt string) (text strin
 		return "", 0, 0, err
 	}
 	first := numbered(head)
-	if len(first) == total && sizeOf(first) <= headBytes+hitBytes+tailBytes {
+	if len(first) == total && fitting(first, headBytes+hitBytes+tailBytes) == total {
 		return strings.Join(first, ""), total, total, nil
 	}
 	first = first[:fitting(first, headBytes)]
@@ -164,7 +164,22 @@ func excerpt(ctx context.Context, tr gate.Transcript, prompt string) (text strin
 		return "", 0, 0, err
 	}
 	all := slices.Concat(first, between, last)
-	return strings.Join(first, "") + "[left out]\n" + strings.Join(between, "") + "[left out]\n" + strings.Join(last, ""), len(all), total, nil
+	return joined(all), len(all), total, nil
+}
+
+// joined are numbered lines, with a note for each gap between them.
+func joined(lines []string) string {
+	var b strings.Builder
+	next := 1
+	for _, line := range lines {
+		if n := lineNumber(line); n > next {
+			fmt.Fprintf(&b, "[lines %d to %d are not shown]\n", next, n-1)
+			next = n
+		}
+		b.WriteString(line)
+		next++
+	}
+	return b.String()
 }
 
 // countLines finds the number of lines by reading single ones: what is beyond
@@ -268,11 +283,4 @@ func fitting(lines []string, n int) int {
 		}
 	}
 	return len(lines)
-}
-
-func sizeOf(lines []string) (n int) {
-	for _, line := range lines {
-		n += len(line)
-	}
-	return n
 }
