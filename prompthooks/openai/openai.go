@@ -48,6 +48,7 @@ const DefaultBaseURL = "https://api.openai.com/v1"
 // Provider implements [prompthooks.Model].
 type Provider struct {
 	completions openai.ChatCompletionService
+	models      openai.ModelService
 	base        string // with a slash at its end
 	azure       string // api-version; empty: not Azure
 	peer        exchange.Peer
@@ -84,8 +85,30 @@ func New(o Options) (*Provider, error) {
 	case o.APIKey != "":
 		options = append(options, option.WithAPIKey(o.APIKey))
 	}
-	p.completions = openai.NewChatCompletionService(options...)
+	p.completions, p.models = openai.NewChatCompletionService(options...), openai.NewModelService(options...)
 	return p, nil
+}
+
+// Models asks which models the server has, in its order; not of Azure, which
+// lists what could be deployed. Its errors are those of Generate.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	models, _, err := exchange.Do(ctx, p.peer, 0, func(ctx context.Context) ([]openai.Model, error) {
+		page, err := p.models.List(ctx, option.WithBaseURL(p.base))
+		if err != nil || page == nil {
+			return nil, err
+		}
+		return page.Data, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, m := range models {
+		if m.ID != "" && len(m.ID) <= 200 {
+			names = append(names, m.ID)
+		}
+	}
+	return names, nil
 }
 
 // Lacks is what Options say.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,5 +171,38 @@ func TestNewChecksOptions(t *testing.T) {
 	}
 	if p, err := New(Options{APIKey: testKey, Lacks: prompthooks.Schemas}); err != nil || p.Lacks() != prompthooks.Schemas {
 		t.Error(err)
+	}
+}
+
+func TestModels(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   []string // nil: an error
+	}{
+		"OpenAI":    {200, `{"object":"list","data":[{"id":"gpt-6-luna","object":"model","created":1790000000,"owned_by":"openai"},{"id":"gpt-6-sol","object":"model"}]}`, []string{"gpt-6-luna", "gpt-6-sol"}},
+		"odd names": {200, `{"data":[{"id":""},{"id":"` + strings.Repeat("x", 201) + `"},{"id":"m"},{}]}`, []string{"m"}},
+		"none":      {200, `{"object":"list","data":null}`, []string{}},
+		"HTML":      {200, `<html>`, nil},
+		"404":       {404, `not found`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodGet || r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "Bearer "+testKey {
+					t.Errorf("%s %s", r.Method, r.URL)
+				}
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			defer s.Close()
+			p, err := New(Options{APIKey: testKey, BaseURL: s.URL + "/v1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.Models(t.Context())
+			if (err != nil) != (c.want == nil) || !slices.Equal(got, c.want) {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
 	}
 }
