@@ -92,12 +92,12 @@ func (m Models) Unlisted() bool {
 
 // Offer says which models an unlisted default provider has. Tiers that the
 // server file does not set then stand for the models that they usually stand
-// for, where it has them all, and else for its first one that can judge. m is
-// not changed.
+// for, where it has them all or lists none, and else for its first one that can
+// judge. m is not changed.
 func (m Models) Offer(listed []string) Models {
 	tiers := serviceOf(m.Providers[m.Default].Kind).tiers
 	for _, deployment := range tiers {
-		if !slices.Contains(listed, deployment) {
+		if len(listed) > 0 && !slices.Contains(listed, deployment) {
 			tiers = nil
 		}
 	}

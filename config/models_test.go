@@ -87,6 +87,7 @@ func TestOffer(t *testing.T) {
 		"nothing that judges":        {"models: {providers: {ollama: {}}, tiers: {Fast: ollama/own}}", []string{"nomic-embed-text"}, " own"},
 		"vLLM's only":                {"models: {providers: {openai: {base_url: http://h}}}", []string{"Qwen/Qwen3-8B"}, "Qwen/Qwen3-8B Qwen/Qwen3-8B"},
 		"a gateway's, the usual":     {"models: {providers: {openai: {base_url: http://h}}}", []string{"a", "gpt-6-sol", "gpt-6.1-terra", "gpt-6-luna"}, "gpt-6.1-terra gpt-6-luna"},
+		"a gateway that lists none":  {"models: {providers: {openai: {base_url: http://h}}}", nil, "gpt-6.1-terra gpt-6-luna"},
 		"a gateway's, not all usual": {"models: {providers: {openai: {base_url: http://h}}}", []string{"a", "gpt-6-sol"}, "a a"},
 	} {
 		t.Run(name, func(t *testing.T) {

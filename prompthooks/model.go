@@ -41,7 +41,8 @@ type Request struct {
 	// likes.
 	MaxOutputTokens int
 	// Unthinking asks for an answer without thoughts, of a model that cannot
-	// think and call tools in one request.
+	// think and call tools in one request; a provider that has no such model
+	// may pass over it.
 	Unthinking bool
 }
 

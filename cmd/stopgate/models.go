@@ -69,7 +69,8 @@ func (m *models) list(ctx context.Context, cfg config.Models, within time.Durati
 		return err
 	}
 	listed, err := provider.Models(ctx)
-	if err != nil {
+	// A gateway that has no list may have the usual models all the same.
+	if bad, ok := errors.AsType[*prompthooks.Error](err); err != nil && !(ok && bad.Kind == prompthooks.Rejected) {
 		return err
 	}
 	cfg = cfg.Offer(listed)

@@ -27,6 +27,8 @@ func ollama(t *testing.T, asked *[]string) *httptest.Server {
 		switch {
 		case r.URL.Path == "/v1/models":
 			_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"nomic-embed-text:latest","object":"model","created":1790000000,"owned_by":"library"},{"id":"gemma:2b","object":"model","created":1780000000,"owned_by":"library"}]}`)
+		case r.Method == http.MethodGet:
+			w.WriteHeader(http.StatusNotFound)
 		case strings.Contains(string(body), `"tools"`):
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools","type":"api_error","param":null,"code":null}}`)
@@ -79,6 +81,7 @@ func TestModelsThatServe(t *testing.T) {
 		{"Azure", "models: {providers: {azure-openai: {api_key: k, base_url: https://h, model: judge}}}", nil, true, "ReasoningFast is judge"},
 		{"an Ollama that is there", "", map[string]string{"OLLAMA_HOST": s.URL}, true, "provider ollama (ollama): ReasoningFast is gemma:2b"},
 		{"an OpenAI-compatible server", "", map[string]string{"OPENAI_BASE_URL": s.URL + "/v1"}, true, "provider openai (openai): ReasoningFast is gemma:2b"},
+		{"a gateway without a list", "", map[string]string{"OPENAI_BASE_URL": s.URL + "/nothing"}, true, "ReasoningFast is gpt-6.1-terra"},
 		{"an Ollama of the file", "models: {providers: {local: {kind: ollama, base_url: " + s.URL + "/v1/}, gemini: {api_key: k}}, default: local}", nil, true,
 			"provider local (ollama): ReasoningFast is gemma:2b; 1 more"},
 		{"nothing", "", map[string]string{"OLLAMA_HOST": closed.URL}, false, "no model is configured: set GEMINI_API_KEY"},

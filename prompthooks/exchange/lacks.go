@@ -36,7 +36,9 @@ func (ex *Exchange) lacks(uses prompthooks.Features) prompthooks.Features {
 		http.StatusInternalServerError, http.StatusNotImplemented}, ex.Status) || !ex.said.made {
 		return 0
 	}
-	message := strings.ToLower(ex.said.message)
+	// The beginning, which is the server's own: what it quotes of a request, and
+	// so of the agent's words, comes later.
+	message := strings.ToLower(Clip(ex.said.message, 300))
 	contains := func(word string) bool { return strings.Contains(message, word) }
 	if !slices.ContainsFunc(refusals, contains) {
 		return 0

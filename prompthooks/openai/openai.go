@@ -125,7 +125,7 @@ func (p *Provider) Generate(ctx context.Context, req prompthooks.Request) (promp
 	if err == nil {
 		return response(answer), nil
 	}
-	if why := filtered(ex.Body); why != "" {
+	if why := filtered(ex.Body); why != "" && ex.Status == http.StatusBadRequest {
 		return prompthooks.Response{Message: prompthooks.Message{Role: prompthooks.Assistant},
 			Finish: prompthooks.Refused, Detail: exchange.Clip(why, 200)}, nil
 	}
@@ -144,8 +144,9 @@ func (p *Provider) at(deployment string) []option.RequestOption {
 		option.WithQuery("api-version", p.azure)}
 }
 
-// filtered says why a filter stopped the prompt, which OpenAI and Azure tell as
-// a status 400; empty: none did. The model refused, it is not unavailable.
+// filtered says why a filter stopped the prompt, which OpenAI and Azure tell in
+// the body of a status 400; empty: none did. The model refused, it is not
+// unavailable.
 func filtered(body []byte) string {
 	var b struct {
 		Error struct {
