@@ -232,9 +232,11 @@ func (p Provider) key(t *testing.T) {
 func (p Provider) redirect(t *testing.T) {
 	elsewhere := serve(t, answers(200, p.Says(`{"ok":true}`)))
 	for _, status := range []int{301, 302, 307, 308} {
-		_, _, err := p.ask(t, answers(status, ``, "Location", elsewhere.URL), question())
-		if kindOf(t, err) != prompthooks.Rejected || len(elsewhere.requests()) != 0 {
-			t.Errorf("status %d: %v, %d requests elsewhere", status, err, len(elsewhere.requests()))
+		for _, location := range []string{elsewhere.URL, "/elsewhere"} { // ask counts the requests to the same server
+			_, _, err := p.ask(t, answers(status, ``, "Location", location), question())
+			if kindOf(t, err) != prompthooks.Rejected || len(elsewhere.requests()) != 0 {
+				t.Errorf("status %d to %s: %v, %d requests elsewhere", status, location, err, len(elsewhere.requests()))
+			}
 		}
 	}
 }
