@@ -133,7 +133,7 @@ func response(answer *anthropic.Message, content json.RawMessage) prompthooks.Re
 		case "text":
 			r.Message.Text += block.Text
 		case "tool_use":
-			args := json.RawMessage(block.Input)
+			args := block.Input
 			if len(args) == 0 {
 				args = json.RawMessage("{}")
 			}
