@@ -2,9 +2,11 @@ package config
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +46,10 @@ func TestServerFilePage(t *testing.T) {
 	})
 	known := regexp.MustCompile(`key "zzzzzzzzzz" is unknown; known here: (.*)`)
 	for name, file := range map[string]string{
-		"top": "zzzzzzzzzz: 1", "http": "http: {zzzzzzzzzz: 1}", "models": "models: {zzzzzzzzzz: 1}", "provider": "models: {providers: {gemini: {zzzzzzzzzz: 1}}}",
+		"top": "zzzzzzzzzz: 1", "http": "http: {zzzzzzzzzz: 1}", "models": "models: {zzzzzzzzzz: 1}", "gemini": "models: {providers: {gemini: {zzzzzzzzzz: 1}}}",
+		"anthropic": "models: {providers: {anthropic: {zzzzzzzzzz: 1}}}", "openai": "models: {providers: {openai: {zzzzzzzzzz: 1}}}",
+		"azure-openai": "models: {providers: {azure-openai: {zzzzzzzzzz: 1}}}", "vertex": "models: {providers: {vertex: {zzzzzzzzzz: 1}}}",
+		"ollama":         "models: {providers: {ollama: {zzzzzzzzzz: 1}}}",
 		"sandbox":        "sandbox: {zzzzzzzzzz: 1}",
 		"sandbox limits": "sandbox: {limits: {zzzzzzzzzz: 1}}", "transcripts": "transcripts: {zzzzzzzzzz: 1}", "limits": "limits: {zzzzzzzzzz: 1}",
 		"retention": "retention: {zzzzzzzzzz: 1}",
@@ -65,6 +70,18 @@ func TestServerFilePage(t *testing.T) {
 			}
 		})
 	}
+	t.Run("every kind of provider and its models", func(t *testing.T) {
+		for _, s := range services {
+			if !strings.Contains(text, "| `"+s.name+"` |") {
+				t.Errorf("the page has no line for %s", s.name)
+			}
+			for _, word := range slices.Concat(s.keyVars, s.urlVars, slices.Collect(maps.Values(s.tiers))) {
+				if !strings.Contains(text, word) {
+					t.Errorf("the page does not mention %s", word)
+				}
+			}
+		}
+	})
 	for _, reserved := range []string{"`auth`", "`redaction`", "`telemetry`"} {
 		if !strings.Contains(text, reserved) {
 			t.Errorf("the page does not mention %s", reserved)

@@ -1,10 +1,9 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
-	"net/url"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -16,13 +15,9 @@ type Models struct {
 	Default   string            // the provider of what is not named otherwise; empty: none
 	Tiers     map[string]string // tier → "provider/deployment"
 	Named     map[string]string // a name of the server's own → "provider/deployment"
-}
-
-// Provider is one service that runs models.
-type Provider struct {
-	Kind    string // "gemini"
-	APIKey  Secret
-	BaseURL string // empty: the service's own
+	// Probe is where an Ollama may run that serves where no provider is
+	// configured; empty: none is looked for.
+	Probe string
 }
 
 // Secret is a text that does not show itself in logs or JSON. string(s) is the
@@ -49,16 +44,6 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // 50).
 var tierNames = []string{"Reasoning", "ReasoningFast", "GeneralPurpose", "Fast", "LongContext"}
 
-// geminiTiers are the deployments behind the tiers of a Gemini provider, where
-// the server file says nothing.
-var geminiTiers = map[string]string{
-	"Reasoning":      "gemini-2.5-pro",
-	"ReasoningFast":  "gemini-2.5-flash",
-	"GeneralPurpose": "gemini-2.5-flash",
-	"Fast":           "gemini-2.5-flash-lite",
-	"LongContext":    "gemini-2.5-pro",
-}
-
 // tierOf is the tier that a word names, in any letter case, or "".
 func tierOf(word string) string {
 	switch word = strings.ToLower(strings.TrimSpace(word)); word {
@@ -75,18 +60,78 @@ func tierOf(word string) string {
 
 // Resolve is the provider and the deployment that a hook's model stands for
 // (spec/azure.md 50): a tier in any letter case, a name from the server file,
-// or else a deployment of the default provider, as it is. An empty model is the
-// default tier. provider is empty when there is none.
+// "provider/deployment" with a provider of it, or else a deployment of the
+// default provider, as it is. An empty model is the default tier. provider is
+// empty when there is none, deployment when a tier stands for nothing.
 func (m Models) Resolve(model string) (provider, deployment string) {
-	target, ok := m.Tiers[tierOf(model)]
+	tier := tierOf(model)
+	target, ok := m.Tiers[tier]
 	if !ok {
 		target, ok = m.Named[model]
 	}
-	if ok {
-		provider, deployment, _ = strings.Cut(target, "/")
+	if !ok && tier != "" && m.Default != "" {
+		return m.Default, ""
+	}
+	if provider, deployment, _ = strings.Cut(target, "/"); ok {
 		return provider, deployment
 	}
+	if provider, deployment, ok = strings.Cut(model, "/"); ok && deployment != "" {
+		if _, known := m.Providers[provider]; known {
+			return provider, deployment
+		}
+	}
 	return m.Default, model
+}
+
+// Unlisted reports whether only the default provider itself can say which
+// models it has, so that tiers stand for nothing until [Models.Offer].
+func (m Models) Unlisted() bool {
+	p, ok := m.Providers[m.Default]
+	return ok && p.unlisted()
+}
+
+// Offer says which models an unlisted default provider has. Tiers that the
+// server file does not set then stand for the models that they usually stand
+// for, where it has them all or lists none, and else for its first one that can
+// judge. m is not changed.
+func (m Models) Offer(listed []string) Models {
+	tiers := serviceOf(m.Providers[m.Default].Kind).tiers
+	for _, deployment := range tiers {
+		if len(listed) > 0 && !slices.Contains(listed, deployment) {
+			tiers = nil
+		}
+	}
+	judges := slices.DeleteFunc(slices.Clone(listed), func(name string) bool { return strings.Contains(name, "embed") })
+	if len(tiers) == 0 && len(judges) > 0 {
+		tiers = everyTier(judges[0])
+	}
+	m.Tiers = maps.Clone(m.Tiers)
+	m.fillTiers(tiers)
+	return m
+}
+
+// Ollama is m with an Ollama at its Probe as the only provider.
+func (m Models) Ollama() Models {
+	m.Providers = map[string]Provider{"ollama": {Kind: "ollama", BaseURL: m.Probe}}
+	m.Default, m.Probe = "ollama", ""
+	return m
+}
+
+// fillTiers sets those tiers of the default provider that are not set.
+func (m *Models) fillTiers(tiers map[string]string) {
+	for tier, deployment := range tiers {
+		if _, set := m.Tiers[tier]; !set {
+			m.Tiers[tier] = m.Default + "/" + deployment
+		}
+	}
+}
+
+func everyTier(deployment string) map[string]string {
+	tiers := map[string]string{}
+	for _, tier := range tierNames {
+		tiers[tier] = deployment
+	}
+	return tiers
 }
 
 // models reads the section; without providers in it they come from the
@@ -103,15 +148,10 @@ func (r *serverReader) models(o *object) Models {
 				o.errorf(providers.child(f.name), f.pos, "provider name %q %s", cut(f.name), problem)
 			}
 		}
-	} else if key := r.geminiKey(); key != "" {
-		m.Providers["gemini"] = Provider{Kind: "gemini", APIKey: key, BaseURL: r.getenv("GOOGLE_GEMINI_BASE_URL")}
+	} else {
+		m.Providers, m.Probe = r.environmentProviders()
 	}
 	m.Default = r.defaultProvider(o, m.Providers)
-	if m.Providers[m.Default].Kind == "gemini" {
-		for tier, deployment := range geminiTiers {
-			m.Tiers[tier] = m.Default + "/" + deployment
-		}
-	}
 	readTargets(o, "tiers", m, func(name string) (string, string) {
 		if tier := tierOf(name); tier != "" && name != "" {
 			return tier, ""
@@ -124,46 +164,20 @@ func (r *serverReader) models(o *object) Models {
 		}
 		return name, ""
 	}, m.Named)
+	if p, ok := m.Providers[m.Default]; ok && p.Model != "" {
+		m.fillTiers(everyTier(p.Model))
+	} else if ok && !p.unlisted() {
+		m.fillTiers(serviceOf(p.Kind).tiers)
+	}
 	return m
 }
 
-func (r *serverReader) geminiKey() Secret {
-	return Secret(cmp.Or(r.getenv("GEMINI_API_KEY"), r.getenv("GOOGLE_API_KEY")))
-}
-
-func (r *serverReader) provider(o *object, name string) Provider {
-	defer o.unknown(true)
-	p := Provider{Kind: o.oneOf("kind", "gemini"), APIKey: Secret(o.text("api_key")), BaseURL: o.text("base_url")}
-	if p.Kind == "" && name == "gemini" {
-		p.Kind = name
-	}
-	if p.Kind == "" {
-		if o.value("kind") == nil {
-			o.errorf(o.child("kind"), o.node.pos, "kind is missing, want gemini")
-		}
-		return p
-	}
-	p.APIKey = cmp.Or(p.APIKey, r.geminiKey())
-	p.BaseURL = cmp.Or(p.BaseURL, r.getenv("GOOGLE_GEMINI_BASE_URL"))
-	if p.APIKey == "" {
-		o.errorf(o.child("api_key"), o.node.pos, "api_key is missing: write ${GEMINI_API_KEY} and set that variable")
-	}
-	if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		o.errorf(o.child("base_url"), o.place("base_url"), "base_url is not an http or https URL")
-	}
-	return p
-}
-
 func (r *serverReader) defaultProvider(o *object, providers map[string]Provider) string {
-	var names []string
-	for name := range providers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(providers))
 	n := o.value("default")
 	switch {
 	case n != nil && len(names) == 0:
-		o.errorf(o.child("default"), n.pos, "default is %s, but there is no provider: list one under providers, or set GEMINI_API_KEY", n.describe())
+		o.errorf(o.child("default"), n.pos, "default is %s, but there is no provider: list one under providers, or set one of GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY", n.describe())
 		return ""
 	case n != nil:
 		return o.oneOf("default", names...)

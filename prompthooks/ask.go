@@ -62,16 +62,26 @@ func (t *trial) keep(answer Response) {
 
 // generate tries one request up to t.tries times. It waits as long as the
 // server asks, and longer each time; where the hook's time does not allow the
-// wait, the error comes at once.
+// wait, the error comes at once. A request that asks for what the model lacks is
+// made again with less.
 func (t *trial) generate(ctx context.Context) (Response, error) {
 	for try := 1; ; try++ {
-		answer, err := t.model.Generate(ctx, t.req)
+		answer, err := t.model.Generate(ctx, t.req.without(t.lacks))
 		t.count(answer.Usage)
 		if err == nil || ctx.Err() != nil {
 			return answer, err
 		}
 		bad, ok := errors.AsType[*Error](err)
-		if !ok || !bad.transient() {
+		if !ok {
+			return Response{}, err
+		}
+		if again, broken := t.learn(ctx, bad); broken != nil {
+			return Response{}, broken
+		} else if again {
+			try = 0 // what could be asked for is asked for the first time
+			continue
+		}
+		if !bad.transient() {
 			return Response{}, err
 		}
 		wait := max(bad.RetryAfter, backoff(try))

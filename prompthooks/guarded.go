@@ -41,6 +41,14 @@ type guarded struct {
 	breakers map[string]circuitbreaker.CircuitBreaker[Response] // by deployment
 }
 
+// Lacks implements [Limited] for a model that does.
+func (g *guarded) Lacks() Features {
+	if limited, ok := g.model.(Limited); ok {
+		return limited.Lacks()
+	}
+	return 0
+}
+
 // Generate implements [Model].
 func (g *guarded) Generate(ctx context.Context, req Request) (Response, error) {
 	if err := g.room.AcquirePermit(ctx); err != nil {

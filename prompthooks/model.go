@@ -40,6 +40,10 @@ type Request struct {
 	// MaxOutputTokens bounds the answer, thoughts included; 0: as the model
 	// likes.
 	MaxOutputTokens int
+	// Unthinking asks for an answer without thoughts, of a model that cannot
+	// think and call tools in one request; a provider that has no such model
+	// may pass over it.
+	Unthinking bool
 }
 
 // Role says whose a message is.
@@ -84,18 +88,17 @@ type Tool struct {
 	Parameters        *Schema
 }
 
-// Schema is the part of JSON Schema that every provider understands; its JSON
-// form is JSON Schema. It is not changed once made, so it may be shared.
+// Schema is the part of JSON Schema that every provider understands. It is not
+// changed once made, so it may be shared.
 type Schema struct {
-	Type        string             `json:"type"` // object, array, string, integer, number, boolean
-	Description string             `json:"description,omitempty"`
-	Enum        []string           `json:"enum,omitempty"`
-	Items       *Schema            `json:"items,omitempty"` // of an array
-	Properties  map[string]*Schema `json:"properties,omitempty"`
-	Required    []string           `json:"required,omitempty"`
-	// Order is in which order a model should write the properties, where a
-	// provider can say so.
-	Order []string `json:"-"`
+	Type        string // object, array, string, integer, number, boolean
+	Description string
+	Enum        []string
+	Items       *Schema // of an array
+	Properties  map[string]*Schema
+	Required    []string
+	// Order is in which order a model should write the properties.
+	Order []string
 }
 
 // Finish says how an answer ended.
@@ -124,6 +127,7 @@ const (
 	RateLimited                  // 429
 	Rejected                     // any other status: asking again changes nothing
 	Garbled                      // a success that is no answer: HTML, half a JSON, too large
+	Unsupported                  // the server or the model lacks what was asked of it: Error.Lacks
 )
 
 // Error is why a model gave no answer. Its text is for a person, at most some
@@ -131,6 +135,7 @@ const (
 type Error struct {
 	Kind       ErrorKind
 	RetryAfter time.Duration // what the server asks to wait; 0: it does not say
+	Lacks      Features      // with Unsupported
 	Message    string
 }
 

@@ -69,6 +69,7 @@ type Judge struct {
 	days      daily
 	newFence  func() string
 	questions questions
+	learnt    learnt
 }
 
 var _ gate.Evaluator = (*Judge)(nil)

@@ -19,7 +19,7 @@ const leastQuote = 3
 func (t *trial) verify(ctx context.Context, quotes []gate.Quote) error {
 	for i := range quotes {
 		q := &quotes[i]
-		words := plain(q.Quote)
+		words := asWords(q.Quote)
 		if len([]rune(words)) < leastQuote {
 			continue
 		}
@@ -51,7 +51,7 @@ func (t *trial) find(ctx context.Context, line int, quote string) (int, error) {
 		if err != nil {
 			return 0, unreadable(err)
 		}
-		if strings.Contains(plain(withoutNumbers(text)), plain(quote)) {
+		if strings.Contains(asWords(withoutNumbers(text)), asWords(quote)) {
 			return line, nil
 		}
 	}
@@ -102,9 +102,9 @@ func withoutNumbers(text string) string {
 	return b.String()
 }
 
-// plain is a text as words: white space of any kind is one space, what takes no
+// asWords is a text as words: white space of any kind is one space, what takes no
 // room is nothing.
-func plain(s string) string {
+func asWords(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -125,7 +125,7 @@ func (t *trial) eventText() string {
 		if json.Unmarshal(t.in.Context, &v) == nil {
 			gather(&b, v)
 		}
-		text := plain(b.String())
+		text := asWords(b.String())
 		t.event = &text
 	}
 	return *t.event

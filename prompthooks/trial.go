@@ -16,7 +16,8 @@ type trial struct {
 	model Model
 	in    gate.Input
 	fence string
-	tries int // of one request
+	tries int      // of one request
+	lacks Features // of the model
 
 	verdictBy, toolsBy time.Time // zero: the hook's time is not limited
 
@@ -33,7 +34,7 @@ type trial struct {
 }
 
 func newTrial(ctx context.Context, j *Judge, m Model, deployment string, in gate.Input) *trial {
-	t := &trial{judge: j, model: m, in: in, fence: j.newFence(), tries: maxTries, req: Request{Model: deployment}}
+	t := &trial{judge: j, model: m, in: in, fence: j.newFence(), tries: maxTries, lacks: j.learnt.of(m, deployment), req: Request{Model: deployment}}
 	if end, ok := ctx.Deadline(); ok {
 		now := time.Now()
 		left := float64(end.Sub(now))
@@ -46,7 +47,7 @@ func newTrial(ctx context.Context, j *Judge, m Model, deployment string, in gate
 // run is the whole trial: ask, let the model read, take its verdict, ask once
 // more if the answer is none.
 //
-// Without a transcript the model is held to the verdict's schema. With one it
+// Without a transcript, or without tools, the model is held to the verdict's schema. With one it
 // has tools, which no model takes together with a schema, and submit_verdict
 // among them. When its verdict is due, the tools stay declared and
 // submit_verdict is the only one it may call: so the conversation stays valid
@@ -93,18 +94,25 @@ func (t *trial) open(ctx context.Context) error {
 	}
 	form := verdictSchema(h.Event, h.Prompt)
 	t.req.System = system
-	if t.in.Transcript == nil {
+	switch {
+	case t.in.Transcript == nil:
 		t.req.Schema = form
-	} else {
-		t.req.System += systemTools
-		t.req.Tools = judgeTools(form)
-	}
-	if t.in.Transcript != nil {
+	case t.lacks&Tools != 0:
+		part, err := t.part(ctx)
+		if err != nil {
+			return err
+		}
+		text += part
+		t.req.System += systemPart
+		t.req.Schema = form
+	default:
 		outline, err := t.outline(ctx)
 		if err != nil {
 			return err
 		}
 		text += outline
+		t.req.System += systemTools
+		t.req.Tools = judgeTools(form)
 	}
 	t.say(Message{Role: User, Text: text})
 	return nil

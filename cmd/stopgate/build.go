@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/prompthooks"
-	"stopgate/prompthooks/gemini"
 	"stopgate/server"
 	"stopgate/store/sqlite"
 	"stopgate/transcripts"
@@ -147,54 +145,16 @@ func commandOptions(cfg config.Server, path string) commandhooks.Options {
 	}
 }
 
-// models are the configured providers.
-type models struct {
-	names     config.Models
-	providers map[string]prompthooks.Model
-}
-
-// parallelModelRequests to one provider, twice what a server decides at once:
-// it holds back what would break this machine, not what a provider limits.
-const parallelModelRequests = 16384
-
-func openModels(ctx context.Context, cfg config.Models) (*models, error) {
-	m := &models{names: cfg, providers: map[string]prompthooks.Model{}}
-	var errs []error
-	for name, p := range cfg.Providers {
-		provider, err := gemini.New(ctx, gemini.Options{APIKey: string(p.APIKey), BaseURL: p.BaseURL})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("models.providers.%s: %w", name, err))
-			continue
-		}
-		m.providers[name] = prompthooks.Guarded(provider, parallelModelRequests)
-	}
-	return m, errors.Join(errs...)
-}
-
-const noModel = "no model is configured: set GEMINI_API_KEY, or name a provider in the server file"
-
-// find is the model that a hook names (spec/azure.md 50).
-func (m *models) find(name string) (prompthooks.Model, string, error) {
-	provider, deployment := m.names.Resolve(name)
-	if p := m.providers[provider]; p != nil {
-		return p, deployment, nil
-	}
-	return nil, "", errors.New(noModel)
-}
-
 // ready is the state of what evaluations need, for /readyz and the start-up
 // lines.
 func (a *app) ready(context.Context) map[string]server.Check {
 	status := a.runner.Status()
 	checks := map[string]server.Check{
 		"sandbox": {OK: status.Working, Reason: status.Reason},
-		"models":  {OK: len(a.models.providers) > 0},
+		"models":  a.models.check(),
 	}
 	if status.Working {
 		checks["sandbox"] = server.Check{OK: true, Reason: "mode " + string(status.Mode)}
-	}
-	if !checks["models"].OK {
-		checks["models"] = server.Check{Reason: noModel + "; until then prompt hooks end as model_unavailable"}
 	}
 	return checks
 }

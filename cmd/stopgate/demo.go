@@ -26,7 +26,7 @@ type demoCommand struct{}
 
 // Help is the detail of `stopgate demo --help`.
 func (demoCommand) Help() string {
-	return "Runs a server of its own on a free loopback port, with a temporary data directory, and an agent that plays both sides of a loop. With GEMINI_API_KEY set, Gemini judges; without, a scripted judge does.\n\nExample: stopgate demo"
+	return "Runs a server of its own on a free loopback port, with a temporary data directory, and an agent that plays both sides of a loop. Where a model is configured (as by GEMINI_API_KEY), it judges; else a scripted judge does.\n\nExample: stopgate demo"
 }
 
 // Run plays one loop: a tool call audited, a final answer refused, corrected
@@ -51,8 +51,8 @@ func (demoCommand) Run(p process) error {
 		return err
 	}
 	d := &demo{out: p.stdout, ctx: p.ctx, colour: isTerminal(p.stdout) && p.getenv("NO_COLOR") == "",
-		api: apiClient{base: "http://" + listener.Addr().String()}, judge: "Gemini judges"}
-	if len(app.models.providers) == 0 {
+		api: apiClient{base: "http://" + listener.Addr().String()}, judge: app.models.check().Reason}
+	if !app.models.check().OK {
 		d.judge = "no model key is set: a scripted judge plays the model's part"
 		app.useScripted()
 	}
@@ -226,8 +226,7 @@ func (d *demo) say(format string, args ...any) {
 // useScripted puts a scripted judge where no model is configured.
 func (a *app) useScripted() {
 	a.models.providers["scripted"] = prompthooks.ModelFunc(scriptedJudge)
-	a.models.names = config.Models{Default: "scripted"}
-	a.models.names.Tiers = map[string]string{gate.DefaultModel: "scripted/scripted"}
+	a.models.names = config.Models{Default: "scripted", Tiers: map[string]string{gate.DefaultModel: "scripted/scripted"}}
 }
 
 // scriptedJudge plays a model in the demo: it searches the conversation for a

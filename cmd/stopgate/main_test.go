@@ -35,6 +35,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", ours)
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("PORT", freePort(t))
+			env.Setenv("OLLAMA_HOST", "127.0.0.1:1") // not this machine's own
 			return nil
 		},
 		Condition: func(name string) (bool, error) {

@@ -27,7 +27,7 @@ type serveCommand struct {
 
 // Help is the detail of `stopgate serve --help`.
 func (serveCommand) Help() string {
-	return "Models come from the server file or from GEMINI_API_KEY. Ctrl-C finishes running evaluations; a second one does not wait.\n\n" +
+	return "Models come from the server file, or from GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY or an Ollama on this machine. Ctrl-C finishes running evaluations; a second one does not wait.\n\n" +
 		"Example: stopgate serve --data ./data"
 }
 

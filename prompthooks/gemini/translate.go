@@ -8,6 +8,7 @@ import (
 
 	"stopgate/gate"
 	"stopgate/prompthooks"
+	"stopgate/prompthooks/exchange"
 )
 
 // config is everything of a request but its model.
@@ -105,7 +106,7 @@ func schema(s *prompthooks.Schema) *genai.Schema {
 func response(answer *genai.GenerateContentResponse, content json.RawMessage) prompthooks.Response {
 	r := prompthooks.Response{Message: prompthooks.Message{Role: prompthooks.Assistant}, Usage: usage(answer.UsageMetadata)}
 	if f := answer.PromptFeedback; f != nil && f.BlockReason != "" {
-		r.Finish, r.Detail = prompthooks.Refused, "the prompt was blocked: "+clip(string(f.BlockReason)+" "+f.BlockReasonMessage, 200)
+		r.Finish, r.Detail = prompthooks.Refused, "the prompt was blocked: "+exchange.Clip(string(f.BlockReason)+" "+f.BlockReasonMessage, 200)
 		return r
 	}
 	if len(answer.Candidates) == 0 || answer.Candidates[0] == nil {
@@ -113,7 +114,7 @@ func response(answer *genai.GenerateContentResponse, content json.RawMessage) pr
 	}
 	c := answer.Candidates[0]
 	r.Finish = finish(c.FinishReason)
-	r.Detail = clip(strings.TrimSpace(string(c.FinishReason)+" "+c.FinishMessage), 200)
+	r.Detail = exchange.Clip(strings.TrimSpace(string(c.FinishReason)+" "+c.FinishMessage), 200)
 	if c.Content == nil {
 		return r
 	}

@@ -1,0 +1,286 @@
+package prompthooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"stopgate/gate"
+)
+
+// Some servers and models take no tools, no forced tool or no schema: older
+// models of Ollama, llama.cpp without --jinja, vLLM without a parser of calls.
+// They judge all the same: without a schema the verdict is read from the text,
+// as it is in any case; without tools the part of the conversation that seems to
+// matter is put into the prompt.
+
+// learnt is what models have been found to lack.
+type learnt struct {
+	mu    sync.Mutex
+	lacks map[deployed]lack
+}
+
+type deployed struct {
+	model      Model
+	deployment string
+}
+
+type lack struct {
+	features Features
+	until    time.Time
+}
+
+// learntFor is how long a refusal is remembered: a server that has been given
+// what it lacked is used in full again without a restart, and one that has not
+// costs a refused request each hour.
+const learntFor = time.Hour
+
+// maxLearnt bounds the memory: a spec may name any deployment.
+const maxLearnt = 1000
+
+// of is what a deployment lacks: what its owner says and what was learnt.
+func (l *learnt) of(m Model, deployment string) Features {
+	var said Features
+	if limited, ok := m.(Limited); ok {
+		said = limited.Lacks()
+	}
+	if !reflect.ValueOf(m).Comparable() { // a ModelFunc
+		return said
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.lacks[deployed{m, deployment}]; time.Now().Before(known.until) {
+		said |= known.features
+	}
+	return said
+}
+
+func (l *learnt) add(m Model, deployment string, f Features) {
+	if !reflect.ValueOf(m).Comparable() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lacks == nil || len(l.lacks) >= maxLearnt {
+		l.lacks = map[deployed]lack{}
+	}
+	d, now := deployed{m, deployment}, time.Now()
+	if known := l.lacks[d]; now.Before(known.until) {
+		f |= known.features
+	}
+	l.lacks[d] = lack{f, now.Add(learntFor)}
+}
+
+// learn goes on with less after a refusal. It reports false when the refusal
+// says nothing new, so that the trial cannot go round in circles.
+func (t *trial) learn(ctx context.Context, refused *Error) (bool, error) {
+	if refused.Kind != Unsupported || refused.Lacks&^t.lacks == 0 {
+		return false, nil
+	}
+	t.lacks |= refused.Lacks
+	t.judge.learnt.add(t.model, t.req.Model, refused.Lacks)
+	if refused.Lacks&Tools == 0 || len(t.req.Tools) == 0 {
+		return true, nil
+	}
+	t.req, t.size = Request{Model: t.req.Model, MaxOutputTokens: t.req.MaxOutputTokens}, 0
+	return true, t.open(ctx)
+}
+
+const systemPart = `
+
+You cannot ask for more than you are given. Below the check stands, as data, what the gate has found of the conversation between the agent and its user: its beginning, lines that have words of the check in them, and its end. Lines are numbered. Unless it says that it is the whole, it is only a part: what it does not show may well be there, so do not conclude from its absence.`
+
+// The part of a conversation that a model without tools gets, in bytes: some
+// 8,000 tokens, which local models have room for. The end is the largest: there
+// the work was done that is judged.
+const (
+	headBytes = 6 << 10
+	hitBytes  = 6 << 10
+	tailBytes = 12 << 10
+)
+
+// partLines is how many lines of the head, of the tail and of hits are looked
+// at. A line is rarely shorter than 40 bytes.
+const partLines = 300
+
+// part is the conversation's relevant part, and how it is told to the model.
+func (t *trial) part(ctx context.Context) (string, error) {
+	within, cancel := ctx, context.CancelFunc(func() {})
+	if !t.toolsBy.IsZero() {
+		within, cancel = context.WithDeadline(ctx, t.toolsBy)
+	}
+	defer cancel()
+	text, shown, total, err := excerpt(within, t.in.Transcript, t.in.Hook.Prompt)
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		if _, ok := errors.AsType[*gate.Failure](err); ok {
+			return "", err
+		}
+		return "", &gate.Failure{Code: gate.TranscriptUnreadable, Message: fmt.Sprintf("the conversation: %v", err)}
+	}
+	what := fmt.Sprintf("A part of the conversation, %d of its %d lines", shown, total)
+	if shown == total {
+		what = fmt.Sprintf("The whole conversation, %d lines", total)
+	}
+	t.steps = append(t.steps, gate.Step{Tool: "excerpt", Input: what,
+		Text: "the model takes no tools: this part of the conversation was put into its prompt"})
+	return "\n\n" + what + ":\n" + fenced(t.fence, text), nil
+}
+
+// excerpt is a transcript's head, the lines between that have words of the
+// prompt in them, and its tail.
+func excerpt(ctx context.Context, tr gate.Transcript, prompt string) (text string, shown, total int, err error) {
+	if total, err = countLines(ctx, tr); err != nil || total == 0 {
+		return "", 0, 0, err
+	}
+	head, err := tr.ReadFile(ctx, 1, partLines)
+	if err != nil {
+		return "", 0, 0, err
+	}
+	first := numbered(head)
+	if len(first) == total && fitting(first, headBytes+hitBytes+tailBytes) == total {
+		return strings.Join(first, ""), total, total, nil
+	}
+	first = first[:fitting(first, headBytes)]
+	tail, err := tr.ReadFile(ctx, max(total-partLines+1, len(first)+1), partLines)
+	if err != nil {
+		return "", 0, 0, err
+	}
+	last := numbered(tail)
+	slices.Reverse(last)
+	last = last[:fitting(last, tailBytes)]
+	slices.Reverse(last)
+	between, err := hits(ctx, tr, prompt, len(first), total-len(last)+1)
+	if err != nil {
+		return "", 0, 0, err
+	}
+	all := slices.Concat(first, between, last)
+	return joined(all), len(all), total, nil
+}
+
+// joined are numbered lines, with a note for each gap between them.
+func joined(lines []string) string {
+	var b strings.Builder
+	next := 1
+	for _, line := range lines {
+		if n := lineNumber(line); n > next {
+			fmt.Fprintf(&b, "[lines %d to %d are not shown]\n", next, n-1)
+			next = n
+		}
+		b.WriteString(line)
+		next++
+	}
+	return b.String()
+}
+
+// countLines finds the number of lines by reading single ones: what is beyond
+// the end has no number.
+func countLines(ctx context.Context, tr gate.Transcript) (int, error) {
+	has := func(n int) (bool, error) {
+		line, err := tr.ReadFile(ctx, n, 1)
+		return strings.HasPrefix(line, strconv.Itoa(n)+"\t"), err
+	}
+	below, above := 0, 1 // the first is there, the second is not
+	for ; above < 1<<30; above *= 2 {
+		if there, err := has(above); err != nil {
+			return 0, err
+		} else if !there {
+			break
+		}
+		below = above
+	}
+	for above-below > 1 {
+		middle := (below + above) / 2
+		if there, err := has(middle); err != nil {
+			return 0, err
+		} else if there {
+			below = middle
+		} else {
+			above = middle
+		}
+	}
+	return below, nil
+}
+
+// hits are the lines after one and before another that have words of the prompt
+// in them.
+func hits(ctx context.Context, tr gate.Transcript, prompt string, after, before int) ([]string, error) {
+	words := searchWords(prompt)
+	if len(words) == 0 {
+		return nil, nil
+	}
+	found, err := tr.GrepSearch(ctx, gate.Grep{Pattern: "(?i)" + strings.Join(words, "|"), Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
+	lines := slices.DeleteFunc(numbered(found), func(line string) bool {
+		n := lineNumber(line)
+		return n <= after || n >= before
+	})
+	slices.Reverse(lines) // what is newer counts more
+	lines = lines[:fitting(lines, hitBytes)]
+	slices.Reverse(lines)
+	return lines, nil
+}
+
+var word = regexp.MustCompile(`[\pL\pN_]{5,}`)
+
+// plain are words that checks are full of and that find everything.
+var plain = []string{"about", "after", "agent", "allow", "answer", "before", "block", "check", "conversation", "decision",
+	"either", "every", "false", "final", "other", "output", "reason", "response", "return", "shall", "should", "their",
+	"there", "these", "those", "unless", "using", "verify", "where", "whether", "which", "while", "would", "arguments"}
+
+// searchWords are the longest words of a check, a dozen: the longer a word, the
+// less common it is.
+func searchWords(prompt string) []string {
+	found := word.FindAllString(strings.ToLower(gate.Cut(prompt, maxPromptBytes)), 5000)
+	slices.Sort(found)
+	found = slices.DeleteFunc(slices.Compact(found), func(w string) bool { return slices.Contains(plain, w) })
+	slices.SortStableFunc(found, func(a, b string) int { return len(b) - len(a) })
+	found = found[:min(len(found), 12)]
+	for i, w := range found {
+		found[i] = regexp.QuoteMeta(gate.Cut(w, 100))
+	}
+	return found
+}
+
+// numbered are the lines of a tool's result that are the transcript's own.
+func numbered(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if lineNumber(line) > 0 {
+			lines = append(lines, bounded(strings.TrimSuffix(line, "\n")+"\n"))
+		}
+	}
+	return lines
+}
+
+// lineNumber is the number that a line begins with ("12<TAB>text", "12:text");
+// 0: none.
+func lineNumber(line string) int {
+	i := strings.IndexFunc(line, func(r rune) bool { return r < '0' || r > '9' })
+	if i < 1 || line[i] != '\t' && line[i] != ':' && line[i] != '-' {
+		return 0
+	}
+	n, _ := strconv.Atoi(line[:i]) // digits, and too many are no number
+	return n
+}
+
+// fitting is how many of the lines fit into n bytes.
+func fitting(lines []string, n int) int {
+	for i, line := range lines {
+		if n -= len(line); n < 0 {
+			return i
+		}
+	}
+	return len(lines)
+}
