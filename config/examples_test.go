@@ -109,6 +109,7 @@ func TestExampleDangerousCommand(t *testing.T) {
 			`{"command":"cd / && sudo reboot"}`: true,
 			`{"command":"chmod -R 777 ."}`:      true,
 			`{"command":["sudo","ls"]}`:         true,
+			`{"value":"sudo ls"}`:               true, // a tool whose input is a string
 			`{"command":"rm x"}`:                false,
 			`{"command":"echo pseudo"}`:         false,
 			`{"command":"chmod 644 x"}`:         false,

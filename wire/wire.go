@@ -114,6 +114,7 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 	}
 	ev.Name = p.event(host)
 	ev.Probe = cut(m.text("stopgate_probe"), probeBytes)
+	ev.Dry = ev.Probe != ""
 	p.decode(m, &ev)
 	if opt.Transcript != "" {
 		ev.TranscriptPath, ev.TranscriptSession, ev.TranscriptStale = "", opt.Transcript, opt.Stale
@@ -122,7 +123,7 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 		ev.ToolAliases = Aliases(p.Name, ev.ToolName)
 	}
 	if err == nil && host == "" {
-		err = gate.Errorf(gate.CodeValidation, "payload names no event: name it in the URL, as event=NAME")
+		err = gate.Errorf(gate.CodeValidation, "payload names no event: name it as event=NAME in the URL, or by --event NAME of stopgate hook")
 	}
 	return ev, err
 }
