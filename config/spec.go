@@ -266,10 +266,18 @@ func readName(o *object, what string) string {
 	if n = o.typed("name", textKind, "text"); n == nil {
 		return ""
 	}
-	if problem := nameProblem(n.text); problem != "" {
-		o.errorf(o.child("name"), n.pos, "%s name %q %s", what, cut(n.text), problem)
+	if err := CheckName(what, n.text); err != nil {
+		o.errorf(o.child("name"), n.pos, "%s", err)
 	}
 	return n.text
+}
+
+// CheckName says what is wrong with a name of an agent or a hook; nil: nothing.
+func CheckName(what, name string) error {
+	if problem := nameProblem(name); problem != "" {
+		return fmt.Errorf("%s name %q %s", what, cut(name), problem)
+	}
+	return nil
 }
 
 func nameProblem(name string) string {

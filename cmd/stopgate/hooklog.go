@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -36,9 +37,12 @@ func hookLog(data string, getenv func(string) string) string {
 	return filepath.Join(data, "hook.log")
 }
 
-// logHookFailure leaves a line, where that is possible: a full disk is no
-// reason to answer otherwise.
-func logHookFailure(h hookCall, cause error) {
+// failed leaves a line, where that is possible: a full disk is no reason to
+// answer otherwise. On a terminal it says the cause: no host reads it there.
+func (h *hookCall) failed(cause error) {
+	if h.byHand {
+		fmt.Fprintf(h.stderr, "stopgate: %s\n", cause)
+	}
 	path := hookLog(h.Data, h.getenv)
 	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return

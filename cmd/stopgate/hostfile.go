@@ -133,15 +133,21 @@ func (f hostFile) write(content []byte) (err error) {
 	return os.Rename(temporary, f.target)
 }
 
-// remove takes the file away; of a link what it leads to is emptied instead.
-func (f hostFile) remove() error {
-	if f.linked {
-		return f.write([]byte("{}\n"))
-	}
+// remove takes the file away, and of the folders, the innermost first, those
+// that are empty without it.
+func (f hostFile) remove(folders []string) error {
 	if err := f.unchanged(); err != nil {
 		return err
 	}
-	return os.Remove(f.target)
+	if err := os.Remove(f.target); err != nil {
+		return err
+	}
+	for _, dir := range folders {
+		if syscall.Rmdir(dir) != nil { // not empty, or a link, which os.Remove would take away
+			break
+		}
+	}
+	return nil
 }
 
 func (f hostFile) unchanged() error {
