@@ -259,7 +259,7 @@ func (h *hookCall) decideHere() ([]byte, error) {
 		if gate.HasErrors(f.findings) {
 			return nil, fmt.Errorf("%s has errors: see stopgate validate", f.path)
 		}
-		specs = append(specs, f.specs...)
+		specs = append(specs, f.usable()...)
 	}
 	if h.Agent == "" {
 		h.event.Agent = onlyAgent(specs, h.event.Agent)
