@@ -210,7 +210,7 @@ func (d *doctor) examineHooks(s *examined, name string, agent *gatedAgent) {
 		}
 		reason := s.checks[need.check].Reason
 		if !slices.ContainsFunc(agent.hooks, func(h gate.Hook) bool { return h.Type == need.hookType }) {
-			d.say(s.name(), severityOK, "", fmt.Sprintf("agent %q asks no %s now, so it can do without: %s", name, need.kind, reason), "")
+			d.say(s.name(), severityOK, "", fmt.Sprintf("agent %q has no active %s, so it needs no %s (%s)", name, need.kind, need.thing, reason), "")
 			continue
 		}
 		severity := gate.SeverityWarning
@@ -223,11 +223,11 @@ func (d *doctor) examineHooks(s *examined, name string, agent *gatedAgent) {
 
 // hookNeeds are the server's own checks that a type of hooks depends on.
 var hookNeeds = []struct {
-	check, kind, do string
-	hookType        gate.HookType
+	check, kind, thing, do string
+	hookType               gate.HookType
 }{
-	{"sandbox", "command hooks", "install bubblewrap, or choose another sandbox mode in the server file", gate.CommandHook},
-	{"models", "prompt hooks", "give the server a model: GEMINI_API_KEY, or a provider in the server file", gate.PromptHook},
+	{"sandbox", "command hooks", "sandbox", "install bubblewrap, or choose another sandbox mode in the server file", gate.CommandHook},
+	{"models", "prompt hooks", "model", "give the server a model: GEMINI_API_KEY, or a provider in the server file", gate.PromptHook},
 }
 
 // works reports whether the server can ask hooks of a type, as far as it says.
