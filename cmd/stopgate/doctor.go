@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func (c doctorCommand) Run(p process) error {
 		}
 		hosts = []install.Host{host}
 	}
-	if err := checkServer(orServer(c.Server, serverURL(p.getenv))); err != nil {
+	if err := cmp.Or(checkServer(orServer(c.Server, serverURL(p.getenv))), checkServer(serverURL(p.getenv))); err != nil {
 		return exit{exitUsage, err}
 	}
 	d := &doctor{process: p, places: places, trusting: c.TrustProject, vouched: map[string]bool{

@@ -310,3 +310,10 @@ func TestHooksSendTogether(t *testing.T) {
 		t.Errorf("%v, want %d bytes: %s", err, content.Len(), session)
 	}
 }
+
+// A cause may quote a server or an agent; on a terminal it steers nothing.
+func TestCauseOnATerminalIsVisible(t *testing.T) {
+	if got := strings.Map(visible, "ä\x1b[2J\r\u009b1m\nb"); got != "ä�[2J��1m\nb" {
+		t.Errorf("%q", got)
+	}
+}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
 
 	"stopgate/config"
 	"stopgate/gate"
@@ -20,6 +22,14 @@ type hookFailure struct {
 	Event    gate.EventName `json:"event,omitempty"`
 	Answer   string         `json:"answer"` // allow or block
 	Cause    string         `json:"cause"`
+}
+
+// visible keeps what others wrote into a cause from steering the terminal.
+func visible(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' {
+		return '�'
+	}
+	return r
 }
 
 // maxHookLog is the size at which hook.log becomes hook.log.1.
@@ -41,7 +51,7 @@ func hookLog(data string, getenv func(string) string) string {
 // answer otherwise. On a terminal it says the cause: no host reads it there.
 func (h *hookCall) failed(cause error) {
 	if h.byHand {
-		fmt.Fprintf(h.stderr, "stopgate: %s\n", cause)
+		fmt.Fprintf(h.stderr, "stopgate: %s\n", strings.Map(visible, cause.Error()))
 	}
 	path := hookLog(h.Data, h.getenv)
 	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {

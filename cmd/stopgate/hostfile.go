@@ -143,9 +143,7 @@ func (f hostFile) remove(folders []string) error {
 		return err
 	}
 	for _, dir := range folders {
-		if syscall.Rmdir(dir) != nil { // not empty, or a link, which os.Remove would take away
-			break
-		}
+		_ = syscall.Rmdir(dir) // it fails on one that is not empty, and on a link, which os.Remove would take away
 	}
 	return nil
 }

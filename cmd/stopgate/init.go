@@ -113,18 +113,17 @@ func (c initCommand) remove(p process, host install.Host, file hostFile, folders
 	if err != nil {
 		return c.unreadable(file, err)
 	}
+	gone := alone && !file.linked // what a link leads to is somebody's own
 	switch {
 	case string(rest) == string(file.content):
 		fmt.Fprintf(p.stdout, "%s has no entry of stopgate\n", file.path)
 		return nil
-	case c.Print && alone && !file.linked:
+	case c.Print && gone:
 		fmt.Fprintf(p.stdout, "%s would be deleted: nothing else is in it\n", file.path)
 		return printDiff(p, file, nil)
 	case c.Print:
 		return printDiff(p, file, rest)
-	case alone && file.linked: // what it leads to is somebody's own
-		err = file.write([]byte("{}\n"))
-	case alone:
+	case gone:
 		err = file.remove(folders)
 	default:
 		err = file.write(rest)
