@@ -56,6 +56,9 @@ func decodeNative(body []byte, opt Options) (gate.Event, error) {
 		}
 		ev.InlineTranscript = t
 	}
+	if opt.Transcript != "" {
+		ev.TranscriptPath, ev.TranscriptSession, ev.TranscriptStale = "", opt.Transcript, opt.Stale
+	}
 	ev.Name = gate.EventName(name)
 	if ev.Name == gate.PostToolUseFailure {
 		ev.ToolSucceeded = false

@@ -225,7 +225,7 @@ func (h *hookCall) askServer() ([]byte, error) {
 		}
 	}
 	client := newHookClient(h.Server, h.getenv("STOPGATE_API_KEY"))
-	if h.event.TranscriptPath != "" && h.event.Session != "" && h.sends() {
+	if h.event.TranscriptFormat != "" && h.event.Session != "" && h.sends() {
 		query.Set("transcript", uploadName(&h.event))
 		if err := h.sendInTime(ctx, client); err != nil {
 			h.failed(err, "")
