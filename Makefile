@@ -36,6 +36,7 @@ demo: system build ## See a final answer refused, corrected and allowed
 
 .PHONY: test
 test: system ## Run every test under the race detector
+	@echo "running every test under the race detector: about five minutes on two idle cores …"
 	go vet ./...
 	go test -race -shuffle=on ./...
 

@@ -109,6 +109,7 @@ func TestExampleDangerousCommand(t *testing.T) {
 			`{"command":"cd / && sudo reboot"}`: true,
 			`{"command":"chmod -R 777 ."}`:      true,
 			`{"command":["sudo","ls"]}`:         true,
+			`{"value":"sudo ls"}`:               true, // a tool whose input is a string
 			`{"command":"rm x"}`:                false,
 			`{"command":"echo pseudo"}`:         false,
 			`{"command":"chmod 644 x"}`:         false,
@@ -137,10 +138,15 @@ func answers(t *testing.T, event gate.EventName, stdout string) gate.Outcome {
 
 func TestExampleAudit(t *testing.T) {
 	h := example(t, "audit.yaml", gate.PostToolUse)
-	_, stdout, _ := run(t, h.Script, `{"tool_name":"Read'\"File","current_turn":4,"tool_input":{}}`)
-	v, err := gate.ReadAnswer(gate.PostToolUse, []byte(stdout))
-	if err != nil || v.AdditionalContext != `[AUDIT] Tool 'Read'"File' was executed in turn 4.` {
-		t.Errorf("answer is %+v, error %v", v, err)
+	for turn, want := range map[string]string{
+		"4": `[AUDIT] Tool 'Read'"File' was executed in turn 4.`,
+		"0": `[AUDIT] Tool 'Read'"File' was executed.`, // no host counts turns
+	} {
+		_, stdout, _ := run(t, h.Script, `{"tool_name":"Read'\"File","current_turn":`+turn+`,"tool_input":{}}`)
+		v, err := gate.ReadAnswer(gate.PostToolUse, []byte(stdout))
+		if err != nil || v.AdditionalContext != want {
+			t.Errorf("answer is %+v, error %v", v, err)
+		}
 	}
 }
 

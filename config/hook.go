@@ -201,8 +201,11 @@ func checkCommand(o *object, h *gate.Hook) {
 	if h.Prompt != "" {
 		o.warnf(o.child("prompt"), o.place("prompt"), "prompt has no effect on a command hook")
 	}
-	if script {
+	switch {
+	case script:
 		checkScript(o, h)
+	case command:
+		checkLine(o, h)
 	}
 }
 

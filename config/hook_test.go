@@ -126,6 +126,11 @@ func TestAzure20Shebang(t *testing.T) {
 		{"bash that bash cannot read", scriptHook("#!/bin/bash\nif true; then\n  exit 2\n"), false, "script is not valid bash, in its line 2"},
 		{"a test that bash reads as a syntax error and allows", scriptHook("if [[ x == y ]; then exit 2; fi"), false, "script is not valid bash"},
 		{"all that bash can", scriptHook("set -e\nx=(a b)\n[[ ${x[0]} =~ ^a$ ]] && cat <<< \"$(jq -r .a <(echo '{}'))\"\nfor ((i=0;i<3;i++)); do :; done\ncoproc cat\nexit 0"), false, ""},
+		{"a command that bash cannot read", stopHook(`"type":"command","command":"if true; then exit 2"`), false, "Stop[0].command: command is not valid bash, in its line 1"},
+		{"a command of several lines that it can", stopHook(`"type":"command","command":"jq -e '.a | length' >/dev/null ||\n{ echo no >&2; exit 2; }"`), false, ""},
+		{"a command beside its file", stopHook(`"type":"command","command":" ./check.sh --all"`), false, "Stop[0].command: command is looked for in the agent's working directory"},
+		{"a command above its file", stopHook(`"type":"command","command":"../check.sh"`), false, "never beside this file"},
+		{"a command that only names a file there", stopHook(`"type":"command","command":"/opt/check ./x"`), false, ""},
 		{"Python without one", scriptHook("import sys, json\n"), false, "looks like Python"},
 	})
 }
@@ -136,6 +141,7 @@ func TestFaultExit05ExitOneDoesNotBlock(t *testing.T) {
 	runBodies(t, []bodyCase{
 		{"fault exit-05: bash", open("grep -q x || { echo no >&2; exit 1; }"), false, want},
 		{"fault exit-05: python", open("#!/usr/bin/env python3\nimport sys\nsys.exit(1)\n"), false, want},
+		{"fault exit-05: a command", stopHook(`"type":"command","command":"grep -q x || exit 1"`), false, "command can exit with 1"},
 		{"exit 2", open("echo no >&2\nexit 2"), false, ""},
 		{"another number", open("exit 13"), false, ""},
 		{"under failMode block it blocks", scriptHook("exit 1"), false, ""},

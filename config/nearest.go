@@ -14,7 +14,26 @@ func nearest(word string, legal []string) string {
 			best, least = l, d
 		}
 	}
+	if best == "" {
+		best = begun(word, legal)
+	}
 	return best
+}
+
+// begun is the one legal word that begins with a word, as claude-code with
+// claude; "" where there are none, or several.
+func begun(word string, legal []string) string {
+	const least = 3 // letters that say anything
+	found := ""
+	for _, l := range legal {
+		if len(word) >= least && strings.HasPrefix(folded(l), folded(word)) {
+			if found != "" {
+				return ""
+			}
+			found = l
+		}
+	}
+	return found
 }
 
 // DidYouMean is the tail of a message about a word that is none of the legal

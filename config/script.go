@@ -29,19 +29,34 @@ func checkScript(o *object, h *gate.Hook) {
 		o.warnf(path, at, "script looks like Python but has no shebang, so bash runs it; begin it with %s", shebangs[1])
 	}
 	if !strings.HasPrefix(first, "#!/usr/bin/env") {
-		checkBash(o, path, at, h.Script)
+		checkBash(o, "script", h.Script)
 	}
-	if h.FailMode == gate.FailAllow && exitOne.MatchString(h.Script) {
-		o.warnf(path, at, "script can exit with 1, which is a failure and does not block under failMode allow; exit 2 blocks")
+	checkExit(o, "script", h.Script, h.FailMode)
+}
+
+// checkLine is [checkScript] of a command: it is run by bash.
+func checkLine(o *object, h *gate.Hook) {
+	checkBash(o, "command", h.Command)
+	checkExit(o, "command", h.Command, h.FailMode)
+	if line := strings.TrimSpace(h.Command); strings.HasPrefix(line, "./") || strings.HasPrefix(line, "../") {
+		o.warnf(o.child("command"), o.place("command"), "command is looked for in the agent's working directory, where the server file lets hooks see that, "+
+			"else in an empty /tmp, and never beside this file; give an absolute path, or write the commands into script")
 	}
 }
 
-// checkBash warns about a script that bash could not read: bash would end with
-// 2, which blocks, or go on and end with 0, which allows.
-func checkBash(o *object, path string, at pos, script string) {
-	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+// checkBash warns about what bash could not read: it would end with 2, which
+// blocks, or go on and end with 0, which allows.
+func checkBash(o *object, field, text string) {
+	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if parse, ok := errors.AsType[syntax.ParseError](err); ok {
-		o.warnf(path, at, "script is not valid bash, in its line %d: %s", parse.Pos.Line(), parse.Text)
+		o.warnf(o.child(field), o.place(field), "%s is not valid bash, in its line %d: %s", field, parse.Pos.Line(), parse.Text)
+	}
+}
+
+// checkExit warns about an exit code that people take for a block (fault exit-05).
+func checkExit(o *object, field, text string, mode gate.FailMode) {
+	if mode == gate.FailAllow && exitOne.MatchString(text) {
+		o.warnf(o.child(field), o.place(field), "%s can exit with 1, which is a failure and does not block under failMode allow; exit 2 blocks", field)
 	}
 }
 

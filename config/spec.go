@@ -82,6 +82,16 @@ func readDocuments(data []byte, isJSON bool, f *findings) ([]*node, error) {
 // The findings are errors and warnings, in the order of the text. Specs are
 // returned only if no finding is an error; their Source is name.
 func ReadSpecFile(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
+	specs, findings := ReadDraft(name, data)
+	if gate.HasErrors(findings) {
+		return nil, findings
+	}
+	return specs, findings
+}
+
+// ReadDraft is [ReadSpecFile] that returns the specs of a file with errors too,
+// as far as they could be read: to be counted, never to be put in force.
+func ReadDraft(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 	var f findings
 	extension := strings.ToLower(filepath.Ext(name))
 	if !specExtension(extension) {
@@ -111,11 +121,7 @@ func ReadSpecFile(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 		seen[key] = doc.pos
 		specs = append(specs, spec)
 	}
-	list := f.sorted()
-	if gate.HasErrors(list) {
-		return nil, list
-	}
-	return specs, list
+	return specs, f.sorted()
 }
 
 func specExtension(extension string) bool {
@@ -266,10 +272,18 @@ func readName(o *object, what string) string {
 	if n = o.typed("name", textKind, "text"); n == nil {
 		return ""
 	}
-	if problem := nameProblem(n.text); problem != "" {
-		o.errorf(o.child("name"), n.pos, "%s name %q %s", what, cut(n.text), problem)
+	if err := CheckName(what, n.text); err != nil {
+		o.errorf(o.child("name"), n.pos, "%s", err)
 	}
 	return n.text
+}
+
+// CheckName says what is wrong with a name of an agent or a hook; nil: nothing.
+func CheckName(what, name string) error {
+	if problem := nameProblem(name); problem != "" {
+		return fmt.Errorf("%s name %q %s", what, cut(name), problem)
+	}
+	return nil
 }
 
 func nameProblem(name string) string {

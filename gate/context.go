@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // hookContext is the azure context: exactly the names and types of
@@ -55,11 +57,7 @@ func contextJSON(ev *Event, h *Hook, loop loopState, transcript Transcript) []by
 	case Stop:
 		c.stopContext = &stopContext{ev.FinalOutput, loop, ev.Background}
 	case PreToolUse, PostToolUse:
-		input := ev.ToolInput
-		if len(input) == 0 || string(input) == "null" || !json.Valid(input) {
-			input = json.RawMessage("{}")
-		}
-		c.toolContext = &toolContext{ToolName: ev.ToolName, ToolInput: input}
+		c.toolContext = &toolContext{ToolName: ev.ToolName, ToolInput: inputObject(ev.ToolInput)}
 		if c.HookEventName == PostToolUse {
 			c.toolContext.toolOutcome = &toolOutcome{ev.ToolResult, ev.ToolSucceeded}
 		}
@@ -69,6 +67,20 @@ func contextJSON(ev *Event, h *Hook, loop loopState, transcript Transcript) []by
 		panic(err)
 	}
 	return b
+}
+
+// inputObject is a tool's input as hooks get it: always an object (spec/azure.md
+// 25). Tools take what they like (fault G29), and a hook that expects an object
+// must not fail, and so let pass, on another value: that is put into one.
+func inputObject(input json.RawMessage) json.RawMessage {
+	input = bytes.TrimSpace(input)
+	switch {
+	case !json.Valid(input) || string(input) == "null":
+		return json.RawMessage("{}")
+	case input[0] == '{':
+		return input
+	}
+	return slices.Concat(json.RawMessage(`{"value":`), input, json.RawMessage("}"))
 }
 
 // PlainJSON is json.Marshal that leaves <, > and & readable for scripts and

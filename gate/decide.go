@@ -42,6 +42,8 @@ type Options struct {
 	// AllActive asks agent-level hooks that are inactive as well: what is tried
 	// is meant to be tried.
 	AllActive bool
+
+	forHost bool // see [Gate.DecideForHost]
 }
 
 // Decide answers one event. It is the straight path of DESIGN §2:
@@ -56,7 +58,7 @@ type Options struct {
 //
 // When ctx ends, hooks that still run have timed out.
 func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, error) {
-	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), idempotency: opt.Idempotency}
+	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), idempotency: opt.Idempotency, forHost: opt.forHost}
 
 	policies := g.Policies
 	if opt.Specs != nil {
@@ -100,6 +102,7 @@ type evaluation struct {
 	id          string
 	began       time.Time
 	idempotency Request
+	forHost     bool // nobody would read an error
 	concerned   bool // hooks are about the event, whether or not they are active
 	uncounted   bool // nobody was asked, so the ledger stays as it is
 	deferred    bool // the agent's tasks still run, and its spec says to wait for them
@@ -155,7 +158,7 @@ func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
 	if err == nil {
 		return t, nil
 	}
-	if bad, ok := errors.AsType[*Error](err); ok && e.ev.Protocol == Native {
+	if bad, ok := errors.AsType[*Error](err); ok && e.ev.Protocol == Native && !e.forHost {
 		return nil, bad
 	}
 	e.lost = true

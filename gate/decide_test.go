@@ -60,8 +60,9 @@ func TestAzure25Context(t *testing.T) {
 			t.Errorf("%s context (-want +got)\n%s", c.event, diff)
 		}
 	}
-	t.Run("fault G29: any tool_input is taken", func(t *testing.T) {
-		for in, want := range map[string]any{`"s"`: "s", `[1]`: []any{1.0}, `null`: map[string]any{}, ``: map[string]any{}, `{"a":{"b":null}}`: map[string]any{"a": map[string]any{"b": nil}}} {
+	t.Run("fault G29: any tool_input is taken, and hooks get an object", func(t *testing.T) {
+		for in, want := range map[string]any{`"s"`: map[string]any{"value": "s"}, `[1]`: map[string]any{"value": []any{1.0}}, ` 7 `: map[string]any{"value": 7.0}, `{`: map[string]any{},
+			`null`: map[string]any{}, ``: map[string]any{}, `{"a":{"b":null}}`: map[string]any{"a": map[string]any{"b": nil}}} {
 			ev := tool(PreToolUse)
 			ev.ToolInput = json.RawMessage(in)
 			decide(t, g, ev)

@@ -71,7 +71,7 @@ type Event struct {
 
 	ToolName      string          // PreToolUse, PostToolUse
 	ToolAliases   []string        // canonical names of a host's own tool; matchers try them too
-	ToolInput     json.RawMessage // as the host sent it, any JSON value
+	ToolInput     json.RawMessage // as the host sent it, any JSON value; hooks get an object
 	ToolResult    string
 	ToolSucceeded bool
 

@@ -6,13 +6,14 @@ import (
 )
 
 // DecideForHost is Decide for hosts that take an error for "allow": what goes
-// wrong is answered by OnGateError. When ctx ends, hooks that still run have
+// wrong is answered by OnGateError, and a conversation that may not be read is
+// done without (DESIGN §9). When ctx ends, hooks that still run have
 // timed out.
 func (g *Gate) DecideForHost(ctx context.Context, ev Event) Decision {
 	if ev.Name == "" {
 		return Decision{Outcome: Allow} // no hook is about it
 	}
-	d, err := g.Decide(ctx, ev, Options{})
+	d, err := g.Decide(ctx, ev, Options{forHost: true})
 	if err == nil {
 		return d
 	}

@@ -106,6 +106,7 @@ type RecordFilter struct {
 	Decision       Outcome
 	Hook           string    // name of a hook that took part
 	Since, Until   time.Time // since inclusive, until exclusive
+	DryRun         *bool     // nil: dry runs and others
 	Limit          int       // 1…1000; 0 = 100
 	Cursor         string
 }

@@ -100,3 +100,18 @@ func TestLostTranscriptIsNotAPlainAllow(t *testing.T) {
 		t.Errorf("decision %s, degraded %v, hooks %+v; want a block by failMode or on_gate_error, or at least degraded", d.Outcome, d.Degraded, d.Hooks)
 	}
 }
+
+// A host's event that names a conversation which may not be read is judged
+// without, whatever the protocol (DESIGN §9); a caller of the API is told.
+func TestConversationThatMayNotBeRead(t *testing.T) {
+	g := newGate(newMemory(), answers{"h": block("no")}, agent(Hook{Name: "h"}))
+	g.Transcripts = transcriptsFunc(func(*Event) (Transcript, error) { return nil, Errorf(CodeValidation, "outside the roots") })
+	ev := stop("s")
+	ev.TranscriptPath = "/etc/passwd"
+	if d := g.DecideForHost(t.Context(), ev); d.Outcome != Block || d.Degraded || !d.Hooks[0].Has(TranscriptLost) {
+		t.Errorf("for a host: %+v", d)
+	}
+	if _, err := g.Decide(t.Context(), ev, Options{}); CodeOf(err) != CodeValidation {
+		t.Errorf("for a caller of the API: %v", err)
+	}
+}

@@ -96,7 +96,7 @@ func (s *Server) publicError(err error, c echo.Context) *gate.Error {
 	case ok && e.Code != gate.CodeInternal && statuses[e.Code] != 0:
 		return e
 	case errors.As(err, &framework) && framework.Code == http.StatusNotFound:
-		return gate.Errorf(gate.CodeNotFound, "no route %s %q", c.Request().Method, c.Request().URL.Path)
+		return gate.Errorf(gate.CodeNotFound, "no route %s %q: /openapi.yaml has them all", c.Request().Method, c.Request().URL.Path)
 	case errors.As(err, &framework) && framework.Code == http.StatusMethodNotAllowed:
 		return gate.Errorf(gate.CodeMethodNotAllowed, "method %q is not allowed here, these are: %s", c.Request().Method, c.Response().Header().Get("Allow"))
 	}

@@ -46,7 +46,7 @@ func (s *Server) getEvaluation(c echo.Context) error {
 	return s.answer(c, http.StatusOK, rec)
 }
 
-var filters = []string{"agent", "session", "event", "decision", "hook", "since", "until", "limit", "cursor"}
+var filters = []string{"agent", "session", "event", "decision", "hook", "since", "until", "dry_run", "limit", "cursor"}
 
 // readFilter is strict: a misspelt filter that was ignored would list what was
 // not asked for.
@@ -81,6 +81,13 @@ func readFilter(query string) (gate.RecordFilter, error) {
 	}
 	if f.Until, err = readTime(values, "until"); err != nil {
 		return f, err
+	}
+	switch v := values.Get("dry_run"); v {
+	case "":
+	case "true", "false":
+		f.DryRun = new(v == "true")
+	default:
+		return f, gate.Errorf(gate.CodeValidation, "dry_run is %q, want true or false", v)
 	}
 	if v := values.Get("limit"); v != "" {
 		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > 1000 {

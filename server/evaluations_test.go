@@ -41,8 +41,8 @@ func TestEvaluations(t *testing.T) {
 }
 
 func TestFilterIsHandedOn(t *testing.T) {
-	got, err := readFilter("agent=a&session=s%2F1&event=PreToolUse&decision=ask&hook=h&since=2026-01-31T12:00:00Z&until=2026-02-01T00:00:00%2B01:00&limit=1000&cursor=c")
-	want := gate.RecordFilter{Agent: "a", Session: "s/1", Event: gate.PreToolUse, Decision: gate.Ask, Hook: "h", Limit: 1000, Cursor: "c",
+	got, err := readFilter("agent=a&session=s%2F1&event=PreToolUse&decision=ask&hook=h&since=2026-01-31T12:00:00Z&until=2026-02-01T00:00:00%2B01:00&dry_run=false&limit=1000&cursor=c")
+	want := gate.RecordFilter{Agent: "a", Session: "s/1", Event: gate.PreToolUse, Decision: gate.Ask, Hook: "h", DryRun: new(false), Limit: 1000, Cursor: "c",
 		Since: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Until: time.Date(2026, 1, 31, 23, 0, 0, 0, time.UTC)}
 	if err != nil {
 		t.Fatal(err)

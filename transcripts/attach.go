@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"stopgate/gate"
 )
@@ -58,7 +59,7 @@ func attaching(err error) error {
 func (s *Store) attachInline(ctx context.Context, ev *gate.Event, inline []byte) (*view, error) {
 	sp, err := s.spool(ctx, "application/json", bytes.NewReader(inline))
 	if err != nil {
-		return nil, err
+		return nil, inEvent(err)
 	}
 	if ev.Session == "" || ev.Dry || !ev.MainAgent() {
 		return s.temporary(sp, ""), nil
@@ -74,6 +75,22 @@ func (s *Store) attachInline(ctx context.Context, ev *gate.Event, inline []byte)
 		return nil, storing(err)
 	}
 	return s.viewSession(k)
+}
+
+// inEvent names the event's field in what is wrong with an inline transcript.
+func inEvent(err error) error {
+	bad, ok := errors.AsType[*gate.Error](err)
+	if !ok {
+		return err
+	}
+	details := slices.Clone(bad.Details)
+	if len(details) == 0 {
+		details = []gate.Finding{{Severity: gate.SeverityError, Message: bad.Message}}
+	}
+	for i := range details {
+		details[i].Path = "transcript" + details[i].Path
+	}
+	return &gate.Error{Code: bad.Code, Message: bad.Message, Details: details, Err: bad}
 }
 
 // temporary is the view of a spool that ends with it.

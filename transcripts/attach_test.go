@@ -81,12 +81,16 @@ func TestAttachInline(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []string{`5`, `{}`, `[5]`, `[{"content":"x"}]`, `{"role":"user","content":"x"}`, `["`, `[] x`} {
+	for bad, path := range map[string]string{`5`: "transcript", `{}`: "transcript", `[5]`: "transcript[0]", `[{"role":"u"},{"content":"x"}]`: "transcript[1]",
+		`{"role":"user","content":"x"}`: "transcript", `["`: "transcript", `[] x`: "transcript"} {
 		s := openStore(t, Options{})
 		replace(t, s, "s", "old\n")
 		v, err := s.Attach(t.Context(), &gate.Event{Session: "s", InlineTranscript: json.RawMessage(bad)})
 		if v != nil || gate.CodeOf(err) != gate.CodeValidation {
 			t.Errorf("inline %s: got %v, %v; want a validation failure", bad, v, err)
+		}
+		if wrong, ok := errors.AsType[*gate.Error](err); !ok || len(wrong.Details) != 1 || wrong.Details[0].Path != path {
+			t.Errorf("inline %s: %#v, want the path %s", bad, err, path)
 		}
 		if got := readAll(t, s, "s"); got != "old\n" {
 			t.Errorf("inline %s: the session's transcript is now %q", bad, got)

@@ -44,6 +44,7 @@ func decodeClaudeCode(m members, ev *gate.Event) {
 func decodeLifecycle(m members, ev *gate.Event) {
 	ev.Session = m.name("session_id")
 	ev.Probe = probeMark(m)
+	ev.Dry = ev.Probe != ""
 	ev.Cwd = m.text("cwd")
 	ev.SubAgent = m.name("agent_id")
 	ev.AgentType = m.name("agent_type")

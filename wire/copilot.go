@@ -39,6 +39,7 @@ func copilotEvent(host string) gate.EventName {
 func decodeCopilot(m members, ev *gate.Event) {
 	ev.Session = m.name("sessionId", "session_id")
 	ev.Probe = probeMark(m)
+	ev.Dry = ev.Probe != ""
 	ev.Cwd = m.text("cwd")
 	ev.SubAgent = m.name("agentId", "agent_id")
 	ev.AgentType = m.name("agentType", "agent_type")

@@ -15,7 +15,7 @@ func TestProbeMark(t *testing.T) {
 			event = "AfterAgent"
 		}
 		ev := decode(t, host, `{"hook_event_name":"`+event+`","session_id":"s","stopgate_probe":"mark-1"}`, Options{})
-		if ev.Probe != "mark-1" || ev.Name != gate.Stop {
+		if ev.Probe != "mark-1" || !ev.Dry || ev.Name != gate.Stop {
 			t.Errorf("%s: %q on %s", host, ev.Probe, ev.Name)
 		}
 		if _, sought := AnswerSought(ev); sought {

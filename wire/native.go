@@ -16,8 +16,8 @@ const maxName = 512
 // messages) and, for events that azure does not have, `prompt`, `prompt_id`,
 // `agent_id` and `agent_type`.
 //
-// `tool_input` may be any JSON value and `tool_result` too, since tools answer
-// with what they like. `tool_succeeded` absent means true. Every wrong type is
+// `tool_input` may be any JSON value and `tool_result` too, since tools take and
+// answer what they like. `tool_succeeded` absent means true. Every wrong type is
 // named in one [gate.Error] with CodeValidation; a body that is no JSON object
 // is CodeInvalidJSON.
 func DecodeNative(body []byte) (gate.Event, error) { return decodeNative(body, Options{}) }
@@ -55,6 +55,9 @@ func decodeNative(body []byte, opt Options) (gate.Event, error) {
 			f.wrong("transcript", "a string or an array of messages")
 		}
 		ev.InlineTranscript = t
+	}
+	if opt.Transcript != "" {
+		ev.TranscriptPath, ev.TranscriptSession, ev.TranscriptStale = "", opt.Transcript, opt.Stale
 	}
 	ev.Name = gate.EventName(name)
 	if ev.Name == gate.PostToolUseFailure {

@@ -121,7 +121,7 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 		ev.ToolAliases = Aliases(p.Name, ev.ToolName)
 	}
 	if err == nil && host == "" {
-		err = gate.Errorf(gate.CodeValidation, "payload names no event: name it in the URL, as event=NAME")
+		err = gate.Errorf(gate.CodeValidation, "payload names no event: name it as event=NAME in the URL, or by --event NAME of stopgate hook")
 	}
 	return ev, err
 }

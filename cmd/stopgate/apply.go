@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/wire/install"
 )
 
 type applyCommand struct {
@@ -38,6 +39,9 @@ type applied struct {
 // Run uploads the specs of every file.
 func (c applyCommand) Run(p process) error {
 	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
+	if err := checkServer(c.Server); err != nil {
+		return exit{exitUsage, err}
+	}
 	files, err := readSpecFiles(c.Files)
 	if err != nil {
 		return err
@@ -56,7 +60,11 @@ func (c applyCommand) Run(p process) error {
 		}
 		all = append(all, stored)
 		if !c.JSON {
-			fmt.Fprintf(p.stdout, "%s %s stored\n", s.Kind, s.Name)
+			everyAgent := ""
+			if s.Kind == gate.HookSpec {
+				everyAgent = " (for every agent)"
+			}
+			fmt.Fprintf(p.stdout, "%s %s stored%s\n", s.Kind, s.Name, everyAgent)
 		}
 	}
 	if c.JSON {
@@ -104,7 +112,7 @@ func (c apiClient) do(ctx context.Context, method, path, contentType string, bod
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
-		return nil, nil, exit{exitUnreachable, fmt.Errorf("no server at %s: %w (start one with: stopgate serve)", c.base, err)}
+		return nil, nil, exit{exitUnreachable, fmt.Errorf("no server at %s: %w (%s)", c.base, err, howToReach(c.base))}
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxSpecFile))
@@ -115,6 +123,14 @@ func (c apiClient) do(ctx context.Context, method, path, contentType string, bod
 		return nil, nil, refusal(resp.Status, answer)
 	}
 	return answer, resp.Header, nil
+}
+
+// howToReach is what to do about a server that does not answer.
+func howToReach(base string) string {
+	if install.Loopback(base) {
+		return "start it with: stopgate serve"
+	}
+	return "check its address, and that this machine reaches it and trusts its certificate"
 }
 
 func refusal(status string, body []byte) error {

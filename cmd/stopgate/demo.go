@@ -131,6 +131,11 @@ func (d *demo) stop(final string) gate.Decision {
 		}
 	}
 	d.verdict(answer)
+	for _, h := range answer.Hooks {
+		if h.Type == gate.PromptHook && h.Failure != nil { // the rest of the story would be another one
+			d.fail(exit{exitInternal, fmt.Errorf("the model could not be asked: %w; unset its key in the environment to see the story with a scripted judge", h.Failure)})
+		}
+	}
 	return answer
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ A project's files are whatever its authors wrote. Their commands are run only wh
 
 Examples:
   stopgate doctor claude-code
-  stopgate doctor --server http://127.0.0.1:8790 --agent marker
+  stopgate doctor codex --server https://gate.example --agent marker
   stopgate doctor --json`
 }
 
@@ -73,11 +74,14 @@ func (c doctorCommand) Run(p process) error {
 	}
 	hosts := install.All()
 	if c.Host != "" {
-		host, ok := install.Find(c.Host)
-		if !ok {
-			return exit{exitUsage, fmt.Errorf("host %q is unknown: want one of %s", c.Host, strings.Join(install.Names(), ", "))}
+		host, err := findHost(c.Host)
+		if err != nil {
+			return exit{exitUsage, err}
 		}
 		hosts = []install.Host{host}
+	}
+	if err := cmp.Or(checkServer(orServer(c.Server, serverURL(p.getenv))), checkServer(serverURL(p.getenv))); err != nil {
+		return exit{exitUsage, err}
 	}
 	d := &doctor{process: p, places: places, trusting: c.TrustProject, vouched: map[string]bool{
 		orServer("", serverURL(p.getenv)): true, orServer(c.Server, serverURL(p.getenv)): true}}
@@ -88,7 +92,7 @@ func (c doctorCommand) Run(p process) error {
 		}
 	}
 	if len(patients) == 0 && c.Host == "" {
-		d.say("hosts", gate.SeverityWarning, "", "no host has an entry of stopgate here", "run stopgate init HOST, with one of "+strings.Join(install.Names(), ", "))
+		d.say("hosts", gate.SeverityError, "", "no host has an entry of stopgate here: none asks the gate", "run stopgate init HOST, with one of "+strings.Join(install.Names(), ", "))
 	}
 	d.examineServers(c, patients)
 	for _, pt := range patients {

@@ -132,9 +132,7 @@ func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.
 		answer, err = d.runEntry(host, e, payload, wait)
 	}
 	if err == nil {
-		if err = install.Blocks(event, answer, mark); err != nil && len(answer) > 0 {
-			err = fmt.Errorf("%w: %s", err, shortened(answer))
-		}
+		err = d.judgeAnswer(e, event, answer, mark)
 	}
 	if err != nil {
 		d.say(host.Name, gate.SeverityError, place, fmt.Sprintf("a probe on %s is not blocked: %v", e.Event, err),
@@ -142,6 +140,33 @@ func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.
 		return
 	}
 	d.say(host.Name, severityOK, place, fmt.Sprintf("a probe on %s is blocked, as the host would take it", e.Event), "")
+}
+
+// judgeAnswer says why an answer is not the block that it must be.
+func (d *doctor) judgeAnswer(e install.Entry, event contracts.Event, answer []byte, mark string) error {
+	err := install.Blocks(event, answer, mark)
+	if err == nil {
+		return nil
+	}
+	if base := d.unreached(e); base != "" {
+		return fmt.Errorf("the hook could not reach the server at %s, and nobody was asked", base)
+	}
+	if len(answer) > 0 {
+		return fmt.Errorf("%w: %s", err, shortened(answer))
+	}
+	return err
+}
+
+// unreached is the server that a command's entry asks, where the doctor could
+// not reach it either: the command then answers by --on-unreachable.
+func (d *doctor) unreached(e install.Entry) string {
+	if e.HTTP() || e.Local {
+		return ""
+	}
+	if s := d.serverAt(orServer(e.Server, serverURL(d.getenv))); !s.reachable {
+		return s.client.base
+	}
+	return ""
 }
 
 // runEntry runs a command as hosts do: by a shell, in the project, with the

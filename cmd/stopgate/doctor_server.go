@@ -138,10 +138,10 @@ func (s *examined) get(ctx context.Context, path string, into any) (status int, 
 
 // examine asks a server how it is.
 func (d *doctor) examine(s *examined) {
-	const start = "start it with stopgate serve, or write its address into the entries: stopgate init HOST --server URL"
+	advice := howToReach(s.client.base) + ", or write another address into the entries: stopgate init HOST --server URL"
 	var health struct{ Status string }
 	if _, err := s.get(d.ctx, "/healthz", &health); err != nil {
-		d.say(s.name(), gate.SeverityError, "", err.Error(), start)
+		d.say(s.name(), gate.SeverityError, "", err.Error(), advice)
 		return
 	}
 	var ready struct {
@@ -150,7 +150,7 @@ func (d *doctor) examine(s *examined) {
 		Checks  map[string]server.Check
 	}
 	if _, err := s.get(d.ctx, "/readyz", &ready); err != nil {
-		d.say(s.name(), gate.SeverityError, "", err.Error(), start)
+		d.say(s.name(), gate.SeverityError, "", err.Error(), advice)
 		return
 	}
 	s.reachable, s.checks = true, ready.Checks
@@ -194,6 +194,8 @@ func (d *doctor) examineHooks(s *examined, name string, agent *gatedAgent) {
 		d.say(s.name(), gate.SeverityError, "", fmt.Sprintf("agent %q has no hooks, own or agent-level: everything is allowed", name), "give it some: stopgate apply -f FILE")
 	case stops == 0:
 		d.say(s.name(), gate.SeverityWarning, "", fmt.Sprintf("agent %q has no Stop hook: it may always stop", name), "give it one, if it should not: stopgate apply -f FILE")
+	case len(agent.hooks) == 1:
+		d.say(s.name(), severityOK, "", fmt.Sprintf("agent %q has 1 hook, on Stop", name), "")
 	default:
 		d.say(s.name(), severityOK, "", fmt.Sprintf("agent %q has %d hooks, %d of them on Stop", name, len(agent.hooks), stops), "")
 	}
@@ -206,24 +208,26 @@ func (d *doctor) examineHooks(s *examined, name string, agent *gatedAgent) {
 		if s.works(need.hookType) {
 			continue
 		}
-		severity, whose := gate.SeverityWarning, "no hook of its needs it now"
-		if slices.ContainsFunc(agent.hooks, func(h gate.Hook) bool { return h.Type == need.hookType }) {
-			whose = "its " + need.kind + " end by their failMode"
-			if !working { // nothing is left that could say no
-				severity = gate.SeverityError
-			}
+		reason := s.checks[need.check].Reason
+		if !slices.ContainsFunc(agent.hooks, func(h gate.Hook) bool { return h.Type == need.hookType }) {
+			d.say(s.name(), severityOK, "", fmt.Sprintf("agent %q has no active %s, so it needs no %s (%s)", name, need.kind, need.thing, reason), "")
+			continue
 		}
-		d.say(s.name(), severity, "", fmt.Sprintf("agent %q: %s: %s; %s", name, need.check, s.checks[need.check].Reason, whose), need.do)
+		severity := gate.SeverityWarning
+		if !working { // nothing is left that could say no
+			severity = gate.SeverityError
+		}
+		d.say(s.name(), severity, "", fmt.Sprintf("agent %q: %s: %s; its %s end by their failMode", name, need.check, reason, need.kind), need.do)
 	}
 }
 
 // hookNeeds are the server's own checks that a type of hooks depends on.
 var hookNeeds = []struct {
-	check, kind, do string
-	hookType        gate.HookType
+	check, kind, thing, do string
+	hookType               gate.HookType
 }{
-	{"sandbox", "command hooks", "install bubblewrap, or choose another sandbox mode in the server file", gate.CommandHook},
-	{"models", "prompt hooks", "give the server a model: GEMINI_API_KEY, or a provider in the server file", gate.PromptHook},
+	{"sandbox", "command hooks", "sandbox", "install bubblewrap, or choose another sandbox mode in the server file", gate.CommandHook},
+	{"models", "prompt hooks", "model", "give the server a model: GEMINI_API_KEY, or a provider in the server file", gate.PromptHook},
 }
 
 // works reports whether the server can ask hooks of a type, as far as it says.

@@ -345,7 +345,7 @@ func TestDoctorWarns(t *testing.T) {
 	w.install(host, install.Project, install.Target{Server: s.url})
 	w.install(host, install.User, install.Target{Server: s.url})
 	out, code := w.doctor()
-	for _, want := range []string{"Qwen Code 99.1.0 was not tried", "both the user's and the project's hooks ask the gate", `agent "default" has 1 hooks, 1 of them on Stop`, "The gate gates, unless a warning applies."} {
+	for _, want := range []string{"Qwen Code 99.1.0 was not tried", "both the user's and the project's hooks ask the gate", `agent "default" has 1 hook, on Stop`, "The gate gates, unless a warning applies."} {
 		if code != exitDone || !strings.Contains(out, want) {
 			t.Errorf("exit %d, want %q:\n%s", code, want, out)
 		}

@@ -29,7 +29,7 @@ type evalCommand struct {
 func (evalCommand) Help() string {
 	return `Counts nothing: stop_rejection_count and stop_hook_active are taken from the event. An event without agent_name goes to the one agent of the files.
 
-Exit codes: 0 allow, 2 block, 3 ask. Other codes are failures: 64 usage, 65 unreadable input, 70 internal.
+Exit codes: 0 allow, 2 block, 3 ask. Other codes are failures: 64 usage, 65 unreadable input, 70 internal. Under a limit of address space (ulimit -v) leave it 2 GB: a Go program that runs out of memory before its first line ends with 2 as well.
 
 Example:
   echo '{"hook_event_name":"Stop","final_output":"All done."}' | stopgate eval -f examples/marker.yaml --event -`

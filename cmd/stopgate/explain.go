@@ -34,7 +34,7 @@ type hostTools struct {
 func explain(files []specFile) []explanation {
 	all := []explanation{}
 	for _, f := range files {
-		for _, s := range f.specs {
+		for _, s := range f.usable() {
 			for i := range s.Hooks {
 				all = append(all, explainHook(s, &s.Hooks[i]))
 			}
@@ -94,7 +94,10 @@ func printExplanations(w io.Writer, all []explanation) {
 			fmt.Fprintf(w, " about tools %q", x.Matcher)
 		}
 		fmt.Fprintf(w, "; without a verdict within %g s: %s", x.Timeout, x.FailMode)
-		if x.MaxRejections > 0 {
+		switch {
+		case x.MaxRejections == 1:
+			fmt.Fprint(w, "; at most 1 rejection")
+		case x.MaxRejections > 1:
 			fmt.Fprintf(w, "; at most %d rejections", x.MaxRejections)
 		}
 		fmt.Fprintln(w)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"stopgate/commandhooks/scratch"
+	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/transcripts"
 	"stopgate/wire"
@@ -43,7 +44,7 @@ type hookCommand struct {
 func (hookCommand) Help() string {
 	return `What an agent host runs as its command hook: the host's payload on standard input, its answer on standard output and nothing else. stopgate init writes the entry.
 
-Always exits 0 (a bad flag: 1), since hosts read other codes as denials. What kept it from asking is in hook.log of the data directory, and stopgate doctor tells. The key, if the server wants one, is taken from STOPGATE_API_KEY.
+Always exits 0 (a bad flag: 1), since hosts read other codes as denials. What kept it from asking is in hook.log of the data directory, on standard error where that is a terminal, and stopgate doctor tells. The key, if the server wants one, is taken from STOPGATE_API_KEY.
 
 Example: stopgate hook --protocol claude-code --agent marker < payload.json`
 }
@@ -67,6 +68,7 @@ type hookCall struct {
 	protocol wire.Protocol
 	options  wire.Options
 	began    time.Time
+	byHand   bool // somebody looks on: standard error is a terminal
 	payload  []byte
 	event    gate.Event
 }
@@ -75,16 +77,19 @@ type hookCall struct {
 // is answered by --on-unreachable.
 func (c hookCommand) Run(p process) error {
 	protocol, ok := wire.Find(c.Protocol)
-	if !ok || !(c.Deadline > 0 && c.Deadline <= 3600) {
-		fmt.Fprintf(p.stderr, "stopgate: --protocol is %q and --deadline %v: want one of %s, and seconds up to 3600\n",
-			c.Protocol, c.Deadline, strings.Join(wire.Names(), ", "))
-		return exit{code: exitBadHook}
+	if !ok {
+		return exit{exitBadHook, fmt.Errorf("--protocol is %q: want one of %s%s", c.Protocol, strings.Join(wire.Names(), ", "), config.DidYouMean(c.Protocol, wire.Names()))}
 	}
-	if f, ok := p.stderr.(*os.File); ok {
-		mute(f)
+	if !(c.Deadline > 0 && c.Deadline <= 3600) {
+		return exit{exitBadHook, fmt.Errorf("--deadline is %v: want seconds, more than 0 and at most 3600", c.Deadline)}
 	}
 	signal.Ignore(syscall.SIGPIPE) // a host that has gone away is no reason to die by a signal
 	call := hookCall{hookCommand: c, process: p, protocol: protocol, began: time.Now(), options: wire.Options{Agent: c.Agent, Event: c.Event}}
+	if call.byHand = isTerminal(p.stderr); !call.byHand {
+		if f, ok := p.stderr.(*os.File); ok {
+			mute(f)
+		}
+	}
 	if c.Protocol == "ax-code" {
 		cwd, _ := os.Getwd() // unknown: hooks get none
 		call.options = wire.AXCodeOptions(c.Agent, cwd, p.getenv)
@@ -100,7 +105,7 @@ func (c hookCommand) Run(p process) error {
 	}
 	_, _ = p.stdout.Write(answer) // a host that has gone away needs no answer
 	if err != nil {
-		logHookFailure(call, err)
+		call.failed(err, call.OnUnreachable)
 	}
 	return nil
 }
@@ -208,6 +213,9 @@ func readPayload(r io.Reader) ([]byte, error) {
 
 // askServer has a server decide.
 func (h *hookCall) askServer() ([]byte, error) {
+	if err := checkServer(h.Server); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithDeadline(h.ctx, h.began.Add(seconds(h.Deadline)+frozenWait))
 	defer cancel()
 	query := url.Values{"agent": {h.event.Agent}}
@@ -217,10 +225,10 @@ func (h *hookCall) askServer() ([]byte, error) {
 		}
 	}
 	client := newHookClient(h.Server, h.getenv("STOPGATE_API_KEY"))
-	if h.event.TranscriptPath != "" && h.event.Session != "" && h.sends() {
+	if h.event.TranscriptFormat != "" && h.event.Session != "" && h.sends() {
 		query.Set("transcript", uploadName(&h.event))
 		if err := h.sendInTime(ctx, client); err != nil {
-			logHookFailure(*h, err)
+			h.failed(err, "")
 			query.Set("stale", "true")
 		}
 	}
@@ -289,7 +297,7 @@ func (h *hookCall) decideHere() ([]byte, error) {
 		if gate.HasErrors(f.findings) {
 			return nil, fmt.Errorf("%s has errors: see stopgate validate", f.path)
 		}
-		specs = append(specs, f.specs...)
+		specs = append(specs, f.usable()...)
 	}
 	if h.Agent == "" {
 		h.event.Agent = onlyAgent(specs, h.event.Agent)
@@ -304,7 +312,7 @@ func (h *hookCall) decideHere() ([]byte, error) {
 		if app, err = buildOffline(h.ctx, cfg, h.getenv("PATH")); err != nil {
 			return nil, errors.Join(lost, err)
 		}
-		logHookFailure(*h, lost)
+		h.failed(lost, "")
 		app.gate.Store = lostStore{lost}
 	}
 	defer app.close()

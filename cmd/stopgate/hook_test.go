@@ -216,6 +216,13 @@ func TestHookSendsWhatWasAdded(t *testing.T) {
 			t.Errorf("%.300s", text)
 		}
 	})
+	t.Run("a file that was emptied is empty there too", func(t *testing.T) {
+		write(t, path, "")
+		stop("Done.")
+		if _, text := s.do(http.MethodGet, "/v1/sessions/remote%2F1/transcript", "", nil); strings.Contains(string(text), "Something else.") {
+			t.Errorf("%.300s", text)
+		}
+	})
 	t.Run("what cannot be sent is noted", func(t *testing.T) {
 		count.refuse = true
 		write(t, path, say("user", "new"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -18,8 +19,10 @@ type hookFailure struct {
 	Protocol string         `json:"protocol"`
 	Agent    string         `json:"agent"`
 	Event    gate.EventName `json:"event,omitempty"`
-	Answer   string         `json:"answer"` // allow or block
-	Cause    string         `json:"cause"`
+	// Answer is what the host was told, allow or block; empty: what the gate
+	// decided without what failed.
+	Answer string `json:"answer,omitempty"`
+	Cause  string `json:"cause"`
 }
 
 // maxHookLog is the size at which hook.log becomes hook.log.1.
@@ -37,9 +40,12 @@ func hookLog(data string, getenv func(string) string) string {
 	return filepath.Join(data, "hook.log")
 }
 
-// logHookFailure leaves a line, where that is possible: a full disk is no
-// reason to answer otherwise.
-func logHookFailure(h hookCall, cause error) {
+// failed leaves a line, where that is possible: a full disk is no reason to
+// answer otherwise. On a terminal it says the cause: no host reads it there.
+func (h *hookCall) failed(cause error, answer string) {
+	if h.byHand {
+		fmt.Fprintf(visible{h.stderr}, "stopgate: %s\n", cause)
+	}
 	path := hookLog(h.Data, h.getenv)
 	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
@@ -47,7 +53,7 @@ func logHookFailure(h hookCall, cause error) {
 	if about, err := os.Stat(path); err == nil && about.Size() > maxHookLog {
 		_ = os.Rename(path, path+".1")
 	}
-	line, err := json.Marshal(hookFailure{time.Now().UTC(), h.Protocol, h.options.Agent, h.event.Name, h.OnUnreachable, gate.CutEvidence(cause.Error())})
+	line, err := json.Marshal(hookFailure{time.Now().UTC(), h.Protocol, h.options.Agent, h.event.Name, answer, gate.CutEvidence(cause.Error())})
 	if err != nil {
 		return
 	}

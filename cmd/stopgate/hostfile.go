@@ -145,15 +145,19 @@ func (f hostFile) keepOwner(file *os.File) error {
 	return nil
 }
 
-// remove takes the file away; of a link what it leads to is emptied instead.
-func (f hostFile) remove() error {
-	if f.linked {
-		return f.write([]byte("{}\n"))
-	}
+// remove takes the file away, and of the folders, the innermost first, those
+// that are empty without it.
+func (f hostFile) remove(folders []string) error {
 	if err := f.unchanged(); err != nil {
 		return err
 	}
-	return os.Remove(f.target)
+	if err := os.Remove(f.target); err != nil {
+		return err
+	}
+	for _, dir := range folders {
+		_ = syscall.Rmdir(dir) // it fails on one that is not empty, and on a link, which os.Remove would take away
+	}
+	return nil
 }
 
 func (f hostFile) unchanged() error {

@@ -26,7 +26,7 @@ func TestHostFileKeepsTheChangesOfOthers(t *testing.T) {
 				t.Error("written over it")
 			}
 			if c.before != "" {
-				if err := file.remove(); err == nil && c.meanwhile != "" {
+				if err := file.remove(nil); err == nil && c.meanwhile != "" {
 					t.Error("removed it")
 				}
 			}

@@ -1,21 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"stopgate/config"
 	"stopgate/wire/install"
 )
 
 type initCommand struct {
-	Host   string `arg:"" enum:"${hosts}" help:"Agent host: ${hosts}."`
+	Host   string `arg:"" help:"Agent host: ${hosts}."`
 	Agent  string `default:"default" placeholder:"NAME" help:"Agent spec that the gate is to ask (default, which needs none)."`
 	Server string `default:"${server}" placeholder:"URL" help:"URL of the server (STOPGATE_SERVER; ${server})."`
 	User   bool   `help:"Write the user's own configuration, for every project, instead of this project's."`
@@ -39,11 +42,8 @@ Examples:
 // Run edits one host's file.
 func (c initCommand) Run(p process) error {
 	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
-	host, ok := install.Find(c.Host)
-	if !ok { // kong has checked it
-		return exit{exitUsage, fmt.Errorf("host %q is unknown", c.Host)}
-	}
-	if err := checkServer(c.Server); err != nil {
+	host, err := findHost(c.Host)
+	if err = cmp.Or(err, withoutSecret(c.Server), checkServer(c.Server), config.CheckName("agent", c.Agent)); err != nil {
 		return exit{exitUsage, err}
 	}
 	places, err := hostPlaces(p)
@@ -59,7 +59,7 @@ func (c initCommand) Run(p process) error {
 		return exit{exitInput, err}
 	}
 	if c.Remove {
-		return c.remove(p, host, file)
+		return c.remove(p, host, file, host.Folders(places, scope))
 	}
 	program, err := ownPath()
 	if err != nil {
@@ -83,15 +83,18 @@ func (c initCommand) Run(p process) error {
 			fmt.Fprintf(p.stdout, "  %-20s %s%s\n", e.Event, e.URL, e.Command)
 		}
 	}
-	c.sayNext(p, host, places, scope)
+	c.sayNext(p, host, places, scope, entries)
 	return nil
 }
 
 // sayNext says what the host still needs, and how to see that it works.
-func (c initCommand) sayNext(p process, host install.Host, places install.Places, scope install.Scope) {
+func (c initCommand) sayNext(p process, host install.Host, places install.Places, scope install.Scope, entries []install.Entry) {
 	fmt.Fprintf(p.stdout, "\n%s still needs:\n", host.Contract.Program)
 	for _, need := range host.Needs(scope) {
 		fmt.Fprintf(p.stdout, "  - %s\n", need)
+	}
+	if scope == install.Project && slices.ContainsFunc(entries, func(e install.Entry) bool { return !e.HTTP() }) {
+		fmt.Fprintf(p.stdout, "  - %s holds the path of stopgate on this machine: do not commit it, or use --user.\n", host.File(places, scope))
 	}
 	other, flag := install.User, " --user"
 	if scope == install.User {
@@ -106,19 +109,23 @@ func (c initCommand) sayNext(p process, host install.Host, places install.Places
 }
 
 // remove undoes init.
-func (c initCommand) remove(p process, host install.Host, file hostFile) error {
+func (c initCommand) remove(p process, host install.Host, file hostFile, folders []string) error {
 	rest, alone, err := host.Remove(file.content)
 	if err != nil {
 		return c.unreadable(file, err)
 	}
+	gone := alone && !file.linked // what a link leads to is somebody's own
 	switch {
 	case string(rest) == string(file.content):
 		fmt.Fprintf(p.stdout, "%s has no entry of stopgate\n", file.path)
 		return nil
+	case c.Print && gone:
+		fmt.Fprintf(p.stdout, "%s would be deleted: nothing else is in it\n", file.path)
+		return printDiff(p, file, nil)
 	case c.Print:
 		return printDiff(p, file, rest)
-	case alone:
-		err = file.remove()
+	case gone:
+		err = file.remove(folders)
 	default:
 		err = file.write(rest)
 	}
@@ -138,17 +145,33 @@ func printDiff(p process, file hostFile, content []byte) error {
 	return err
 }
 
-// checkServer refuses what may not stand in a host's file: hosts show the URL
-// to their model, so it has no room for a secret.
+// findHost is the host of a name that somebody typed.
+func findHost(name string) (install.Host, error) {
+	host, ok := install.Find(name)
+	if !ok {
+		return host, fmt.Errorf("host %q is unknown: want one of %s%s", name, strings.Join(install.Names(), ", "), config.DidYouMean(name, install.Names()))
+	}
+	return host, nil
+}
+
+// checkServer refuses what is not the URL of a server, for every command that
+// asks one.
 func checkServer(server string) error {
 	u, err := url.Parse(server)
 	switch {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return fmt.Errorf("--server %q is not the URL of a server, as http://127.0.0.1:8790", server)
-	case u.User != nil:
-		return errors.New("--server has a name or password in it, which agents would see: put the key into STOPGATE_API_KEY")
+		return fmt.Errorf("server (--server or STOPGATE_SERVER) is %q, want a URL, as http://127.0.0.1:8790", server)
 	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("--server %q has more than scheme, host and path", server)
+		return fmt.Errorf("server (--server or STOPGATE_SERVER) is %q, want scheme, host and path alone", u.Redacted())
+	}
+	return nil
+}
+
+// withoutSecret refuses what may not stand in a host's file: hosts show the URL
+// to their model.
+func withoutSecret(server string) error {
+	if u, err := url.Parse(server); err == nil && u.User != nil {
+		return errors.New("--server has a name or password in it, which agents would see: put the key into STOPGATE_API_KEY")
 	}
 	return nil
 }

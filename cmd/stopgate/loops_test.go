@@ -24,6 +24,28 @@ func TestLoopsOfOnesOwn(t *testing.T) {
 	if status, answer := s.do(http.MethodPut, agents+"marker", "application/yaml", marker); status != http.StatusAccepted {
 		t.Fatalf("%d %s", status, answer)
 	}
+	runLoops(t, s.url, func(t *testing.T, out string, err error) {
+		if err != nil || out != "It is 5. Task complete.\n" {
+			t.Errorf("%v: %s", err, out)
+		}
+		_, list := s.do(http.MethodGet, "/v1/evaluations?event=Stop&limit=2", "", nil)
+		if n := strings.Count(string(list), `"decision":"`+string(gate.Block)+`"`); n != 1 {
+			t.Errorf("%d of the last two Stops were refused, want 1: %s", n, list)
+		}
+	})
+}
+
+// What the gate does not answer ends them, with its own words.
+func TestLoopsShowTheGatesErrors(t *testing.T) {
+	runLoops(t, newService(t).url, func(t *testing.T, out string, err error) {
+		if err == nil || !strings.Contains(out, `"not_found"`) || strings.Contains(out, "It is 5") {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+// runLoops runs every loop against a server.
+func runLoops(t *testing.T, server string, check func(t *testing.T, out string, err error)) {
 	for _, c := range []struct {
 		run   []string
 		needs []string
@@ -41,15 +63,9 @@ func TestLoopsOfOnesOwn(t *testing.T) {
 			}
 			cmd := exec.CommandContext(t.Context(), c.run[0], c.run[1:]...)
 			cmd.Dir = loops
-			cmd.Env = append(os.Environ(), "STOPGATE_SERVER="+s.url)
+			cmd.Env = append(os.Environ(), "STOPGATE_SERVER="+server)
 			out, err := cmd.CombinedOutput()
-			if err != nil || string(out) != "It is 5. Task complete.\n" {
-				t.Errorf("%v: %s", err, out)
-			}
-			_, list := s.do(http.MethodGet, "/v1/evaluations?event=Stop&limit=2", "", nil)
-			if n := strings.Count(string(list), `"decision":"`+string(gate.Block)+`"`); n != 1 {
-				t.Errorf("%d of the last two Stops were refused, want 1: %s", n, list)
-			}
+			check(t, string(out), err)
 		})
 	}
 }

@@ -138,6 +138,7 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 		return err
 	}
 	defer known.close()
+	had := known.Size > 0
 	if tail, err := transcripts.Tail(f, known.Size); err != nil || tail != known.Tail {
 		known.Size, known.Tail = 0, "" // shortened, or another file by now
 	}
@@ -145,7 +146,9 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 		forgetOld(dir)
 	}
 	part := "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat) + "&at="
-	for again := false; known.Size < about.Size(); {
+	emptied := had && about.Size() == 0 // what the server has of it is no longer so
+	for again := false; known.Size < about.Size() || emptied; {
+		emptied = false
 		size := min(about.Size()-known.Size, sentPart)
 		status, answer, err := client.send(ctx, http.MethodPost, part+strconv.FormatInt(known.Size, 10)+"&after="+known.Tail, "application/x-ndjson",
 			io.NewSectionReader(f, known.Size, size))

@@ -19,8 +19,16 @@ const maxSpecFile = 16 << 20
 // specFile is one file of specs as it was read.
 type specFile struct {
 	path     string
-	specs    []*gate.Spec
+	draft    []*gate.Spec // also of a file with errors: see usable
 	findings []gate.Finding
+}
+
+// usable are the specs of a file without errors; nil of another.
+func (f specFile) usable() []*gate.Spec {
+	if gate.HasErrors(f.findings) {
+		return nil
+	}
+	return f.draft
 }
 
 // readSpecFiles reads files, and the *.yaml, *.yml and *.json of directories.
@@ -36,7 +44,7 @@ func readSpecFiles(paths []string) ([]specFile, error) {
 			if err != nil {
 				return nil, exit{exitInput, err}
 			}
-			specs, findings := config.ReadSpecFile(name, data)
+			specs, findings := config.ReadDraft(name, data)
 			files = append(files, specFile{name, specs, findings})
 		}
 	}
@@ -110,7 +118,7 @@ func goodSpecs(p process, files []specFile) ([]*gate.Spec, error) {
 			printFindings(p.stderr, files)
 			return nil, exit{exitFindings, fmt.Errorf("%s has errors; nothing was done", f.path)}
 		}
-		specs = append(specs, f.specs...)
+		specs = append(specs, f.usable()...)
 	}
 	if len(specs) == 0 {
 		return nil, exit{exitInput, fmt.Errorf("no agent and no hook in the files given")}

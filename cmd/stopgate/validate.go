@@ -60,12 +60,12 @@ func (c validateCommand) Run(p process) error {
 	return err
 }
 
-// tally is what was read, in numbers: an agent without hooks, or a warning that
-// scrolled by, shows in it.
+// tally is what was read, in numbers, files with errors included: an agent
+// without hooks, or a warning that scrolled by, shows in it.
 type tally struct{ agents, globals, hooks, errors, warnings int }
 
 func (t *tally) add(f specFile) {
-	for _, s := range f.specs {
+	for _, s := range f.draft {
 		t.hooks += len(s.Hooks)
 		if s.Kind == gate.AgentSpec {
 			t.agents++

@@ -1,6 +1,7 @@
 """An agent's loop behind the gate, with nothing but the standard library."""
 import json
 import os
+import urllib.error
 import urllib.request
 import uuid
 
@@ -14,8 +15,11 @@ def ask(event):
     if key := os.environ.get("STOPGATE_API_KEY"):
         headers["Authorization"] = "Bearer " + key
     request = urllib.request.Request(GATE + "/v1/evaluate", json.dumps(event).encode(), headers)
-    with urllib.request.urlopen(request, timeout=330) as response:
-        return json.load(response)
+    try:
+        with urllib.request.urlopen(request, timeout=330) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        raise RuntimeError("gate answered %d: %s" % (error.code, error.read().decode())) from None
 
 
 def run(agent, prompt, complete, tools, max_turns=20):

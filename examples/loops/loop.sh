@@ -23,7 +23,7 @@ for turn in {1..20}; do
   event=$(jq -n --arg session "$session" --arg text "$answer" --argjson turn "$turn" --argjson transcript "$messages" \
     '{hook_event_name: "Stop", agent_name: "marker", session_id: $session, current_turn: $turn, max_turns: 20,
       final_output: $text, transcript: $transcript}')
-  decision=$(ask "$event")
+  decision=$(ask "$event") || { echo "gate answered: $decision" >&2; exit 1; }
   if [ "$(jq -r .decision <<<"$decision")" = allow ]; then
     echo "$answer" # only now may anybody see it
     exit

@@ -122,6 +122,10 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 	if !f.Until.IsZero() {
 		add(order+` < ?`, nanos(f.Until))
 	}
+	if f.DryRun != nil {
+		// A flag that is false is not written. A BLOB would be read as JSONB.
+		add(`(json_extract(CAST(e.head AS TEXT), '$.dry_run') IS NOT NULL) = ?`, *f.DryRun)
+	}
 	if f.Cursor != "" {
 		seq, ok := readCursor(f.Cursor)
 		if !ok {

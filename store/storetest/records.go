@@ -59,8 +59,8 @@ func with(r gate.Record, change func(*gate.Record)) gate.Record {
 func filters(t *testing.T, s gate.Store) {
 	for n, change := range map[int]func(*gate.Record){
 		1: func(r *gate.Record) {},
-		2: func(r *gate.Record) { r.Agent = "other" },
-		3: func(r *gate.Record) { r.Session = "s2" },
+		2: func(r *gate.Record) { r.Agent, r.DryRun = "other", true },
+		3: func(r *gate.Record) { r.Session, r.DryRun = "s2", true },
 		4: func(r *gate.Record) { r.Session = "" },
 		5: func(r *gate.Record) { r.Event, r.Outcome, r.Hooks = gate.Stop, gate.Block, Full(5).Hooks },
 		6: func(r *gate.Record) { r.Outcome, r.Event = gate.Ask, gate.PreToolUse },
@@ -93,6 +93,9 @@ func filters(t *testing.T, s gate.Store) {
 		{"times beyond every clock", gate.RecordFilter{Since: time.Date(1, 2, 3, 0, 0, 0, 0, time.UTC), Until: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)},
 			[]int{7, 6, 5, 4, 3, 2, 1}},
 		{"since beyond every clock", gate.RecordFilter{Since: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}, []int{}},
+		{"dry runs", gate.RecordFilter{DryRun: new(true)}, []int{3, 2}},
+		{"no dry runs", gate.RecordFilter{DryRun: new(false)}, []int{7, 6, 5, 4, 1}},
+		{"no dry runs of an agent", gate.RecordFilter{DryRun: new(false), Agent: "other"}, []int{7}},
 		{"nothing", gate.RecordFilter{Agent: "nobody"}, []int{}},
 		{"no SQL", gate.RecordFilter{Agent: "' OR 1=1 --"}, []int{}},
 	} {

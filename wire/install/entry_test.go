@@ -273,6 +273,30 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// What --remove may take away when it is empty is what init made.
+func TestFolders(t *testing.T) {
+	for _, c := range []struct {
+		host  string
+		scope Scope
+		env   map[string]string
+		want  string
+	}{
+		{"claude-code", Project, nil, "/p/.claude"},
+		{"copilot", Project, nil, "/p/.github/hooks /p/.github"},
+		{"codex", User, nil, "/home/.codex"},
+		{"copilot", User, nil, "/home/.copilot/hooks /home/.copilot"},
+		{"codex", User, map[string]string{"CODEX_HOME": "/kept"}, ""},
+		{"copilot", User, map[string]string{"COPILOT_HOME": "/kept"}, "/kept/hooks"},
+		{"gemini-cli", User, map[string]string{"GEMINI_CLI_HOME": "/other"}, ""},
+	} {
+		h, _ := Find(c.host)
+		p := Places{Project: "/p", Home: "/home", Getenv: func(name string) string { return c.env[name] }}
+		if got := strings.Join(h.Folders(p, c.scope), " "); got != c.want {
+			t.Errorf("%s, %s, %v: %q, want %q", c.host, c.scope, c.env, got, c.want)
+		}
+	}
+}
+
 func texts(problems []Problem) string {
 	var b strings.Builder
 	for _, p := range problems {

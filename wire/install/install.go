@@ -110,6 +110,23 @@ func (h Host) File(p Places, scope Scope) string {
 	return filepath.Join(p.Project, filepath.FromSlash(h.projectFile))
 }
 
+// Folders are the directories that the file of a scope lies in and that init
+// makes where they are missing, the innermost first. A folder that a variable
+// names is not among them: its owner made it.
+func (h Host) Folders(p Places, scope Scope) []string {
+	top := p.Project
+	if scope == User {
+		if top = h.userFolder(p); top == filepath.Join(p.Home, h.folder) {
+			top = p.Home
+		}
+	}
+	var folders []string
+	for dir := filepath.Dir(h.File(p, scope)); len(dir) > len(top); dir = filepath.Dir(dir) {
+		folders = append(folders, dir)
+	}
+	return folders
+}
+
 // userFolder is the host's folder of the user's.
 func (h Host) userFolder(p Places) string {
 	if h.folderVariable != "" {

@@ -37,10 +37,6 @@ func fails(do, format string, args ...any) Problem {
 	return Problem{Severity: gate.SeverityError, Text: fmt.Sprintf(format, args...), Do: do}
 }
 
-func warns(do, format string, args ...any) Problem {
-	return Problem{Severity: gate.SeverityWarning, Text: fmt.Sprintf(format, args...), Do: do}
-}
-
 // switchedOff is the problem where a switch, as the strongest file has it, turns
 // all hooks off.
 func (s switches) switchedOff(off bool, path ...string) []Problem {
@@ -154,9 +150,7 @@ func geminiCLIOff(s switches) []Problem {
 	if s.places.Getenv("GEMINI_CLI_TRUST_WORKSPACE") == "true" {
 		return problems
 	}
-	// The documentation calls folder trust on by default in one place and off in
-	// another, so that without a word of the user's it is a warning.
-	return append(problems, s.untrusted(warns, "type /permissions in gemini and trust the folder")...)
+	return append(problems, s.untrusted(true, "type /permissions in gemini and trust the folder, or set GEMINI_CLI_TRUST_WORKSPACE=true where nobody can")...)
 }
 
 func qwenCodeOff(s switches) []Problem {
@@ -171,18 +165,18 @@ func qwenCodeOff(s switches) []Problem {
 			problems = append(problems, s.leftOut(by.Path, "security.allowedHttpHookUrls", allowed)...)
 		}
 	}
-	return append(problems, s.untrusted(nil, "type /permissions in qwen and trust the folder")...)
+	return append(problems, s.untrusted(false, "type /permissions in qwen and trust the folder")...)
 }
 
-// untrusted looks at folder trust as gemini-cli and qwen-code have it. unsaid
-// is how bad it is where nobody has turned it on or off, nil for not at all.
-func (s switches) untrusted(unsaid func(string, string, ...any) Problem, do string) []Problem {
+// untrusted looks at folder trust as gemini-cli, where it is on unless somebody
+// turned it off, and qwen-code, where it is off unless turned on, have it.
+func (s switches) untrusted(byDefault bool, do string) []Problem {
 	if !slices.ContainsFunc(s.entries, func(e Entry) bool { return e.Scope == Project }) {
 		return nil
 	}
 	path := []string{"security", "folderTrust", "enabled"}
 	by := strongest(s.settings, path...)
-	if by.says(false, path...) || by.Path == "" && unsaid == nil {
+	if by.says(false, path...) || by.Path == "" && !byDefault {
 		return nil
 	}
 	trust := &s.settings[len(s.settings)-1]
@@ -192,11 +186,7 @@ func (s switches) untrusted(unsaid func(string, string, ...any) Problem, do stri
 	case "TRUST_FOLDER", "TRUST_PARENT":
 		return nil
 	}
-	say := fails
-	if by.Path == "" {
-		say = unsaid
-	}
-	return []Problem{say(do, "%s ignores the project's hooks where folder trust is on, and %s does not name %s", s.program, trust.Path, s.places.Project)}
+	return []Problem{fails(do, "%s ignores the project's hooks where folder trust is on, and %s does not name %s", s.program, trust.Path, s.places.Project)}
 }
 
 // folderTrust is the word of trustedFolders.json on a directory, and the entry
@@ -231,7 +221,8 @@ func copilotOff(s switches) []Problem {
 			return problems
 		}
 	}
-	return append(problems, warns("start copilot in the project and trust it", "%s does not name %s as trusted", trust.Path, s.places.Project))
+	return append(problems, fails("start copilot in the project and trust it",
+		"Copilot CLI runs hooks in folders that it trusts only, and %s does not name %s", trust.Path, s.places.Project))
 }
 
 // upwards are a directory and all above it.

@@ -39,7 +39,7 @@ func TestOff(t *testing.T) {
 		{"gemini-cli trusted by the environment", "gemini-cli", files{"user/.gemini/settings.json": trusted}, map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}, ""},
 		{"gemini-cli untrusted", "gemini-cli", files{"user/.gemini/settings.json": trusted}, nil, "error: Gemini CLI ignores the project's hooks where folder trust is on"},
 		{"gemini-cli distrusted", "gemini-cli", files{"user/.gemini/trustedFolders.json": `{"/":"TRUST_FOLDER","/project":"DO_NOT_TRUST"}`}, nil, "error: /user/.gemini/trustedFolders.json does not trust /project"},
-		{"gemini-cli unsaid", "gemini-cli", files{}, nil, "warning: Gemini CLI ignores the project's hooks where folder trust is on"},
+		{"gemini-cli unsaid", "gemini-cli", files{}, nil, "error: Gemini CLI ignores the project's hooks where folder trust is on"},
 		{"gx-091: gemini-cli off", "gemini-cli", files{"user/.gemini/settings.json": `{"security":{"folderTrust":{"enabled":false}},"hooksConfig":{"enabled":false}}`}, nil, "error: /user/.gemini/settings.json sets hooksConfig.enabled to false, which turns all hooks of Gemini CLI off"},
 		{"gemini-cli hook disabled", "gemini-cli", files{"user/.gemini/settings.json": `{"security":{"folderTrust":{"enabled":false}},"hooksConfig":{"disabled":["stopgate hook --protocol gemini-cli"]}}`}, nil, "error: /user/.gemini/settings.json lists the hook on AfterAgent in hooksConfig.disabled"},
 
@@ -51,7 +51,7 @@ func TestOff(t *testing.T) {
 		{"qwen-code all URLs", "qwen-code", files{"user/.qwen/settings.json": `{"security":{"allowedHttpHookUrls":[]}}`}, nil, ""},
 
 		{"copilot healthy", "copilot", files{"user/.copilot/config.json": `{"trusted_folders":["/project"]}`}, nil, ""},
-		{"copilot untrusted", "copilot", files{}, nil, "warning: /user/.copilot/config.json does not name /project as trusted"},
+		{"copilot untrusted", "copilot", files{}, nil, "error: Copilot CLI runs hooks in folders that it trusts only, and /user/.copilot/config.json does not name /project"},
 		{"copilot off in the file", "copilot", files{"project/.github/hooks/stopgate.json": `{"disableAllHooks":true}`, "user/.copilot/config.json": `{"trusted_folders":["/"]}`}, nil, "error: /project/.github/hooks/stopgate.json sets disableAllHooks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
