@@ -15,19 +15,21 @@ import (
 // allowed maps a package to the packages of ours that it may import. A package
 // that is not listed may import none and must be added here first.
 var allowed = map[string][]string{
-	"stopgate/gate":               {},
-	"stopgate/config":             {"stopgate/gate"},
-	"stopgate/wire":               {"stopgate/gate"},
-	"stopgate/wire/contracts":     {"stopgate/gate"},
-	"stopgate/transcripts":        {"stopgate/gate"},
-	"stopgate/commandhooks":       {"stopgate/gate"},
-	"stopgate/commandhooks/jq":    {},
-	"stopgate/prompthooks":        {"stopgate/gate"},
-	"stopgate/prompthooks/gemini": {"stopgate/gate", "stopgate/prompthooks"},
-	"stopgate/store/sqlite":       {"stopgate/gate"},
-	"stopgate/store/storetest":    {"stopgate/gate"},
-	"stopgate/server":             {"stopgate/gate"},
-	"stopgate/cmd/stopgate":       {"*"},
+	"stopgate/gate":                  {},
+	"stopgate/config":                {"stopgate/gate"},
+	"stopgate/calibrate":             {"stopgate/gate"},
+	"stopgate/wire":                  {"stopgate/gate"},
+	"stopgate/wire/contracts":        {"stopgate/gate"},
+	"stopgate/transcripts":           {"stopgate/gate"},
+	"stopgate/commandhooks":          {"stopgate/gate"},
+	"stopgate/commandhooks/jq":       {},
+	"stopgate/prompthooks":           {"stopgate/gate"},
+	"stopgate/prompthooks/gemini":    {"stopgate/gate", "stopgate/prompthooks"},
+	"stopgate/prompthooks/recording": {"stopgate/gate", "stopgate/prompthooks"},
+	"stopgate/store/sqlite":          {"stopgate/gate"},
+	"stopgate/store/storetest":       {"stopgate/gate"},
+	"stopgate/server":                {"stopgate/gate"},
+	"stopgate/cmd/stopgate":          {"*"},
 }
 
 // confined names the only package that may import a dependency (STYLE 15), so
