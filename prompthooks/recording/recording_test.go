@@ -258,6 +258,32 @@ func TestLateJudgeIsReplayed(t *testing.T) {
 	})
 }
 
+// A judge that was told to stop, by a person or by a panel's majority, has left
+// nothing that a verdict could rest on.
+func TestCalledOffIsNotRecorded(t *testing.T) {
+	r, dir := create(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	model, _, err := r.Take("one").Record((&script{answers: []reply{func(ctx context.Context, req prompthooks.Request) (prompthooks.Response, error) {
+		cancel()
+		return waits(ctx, req)
+	}}}).find)("fast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := model.Generate(ctx, prompthooks.Request{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("recorded %v", err)
+	}
+	take := open(t, dir).Take("one")
+	model, _, err = take.Replay()("fast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = model.Generate(t.Context(), prompthooks.Request{})
+	if failure, ok := errors.AsType[*gate.Failure](err); !ok || !strings.HasPrefix(failure.Message, "not recorded: ") || take.Missing() != 1 {
+		t.Errorf("replayed %v, %d missing", err, take.Missing())
+	}
+}
+
 func TestWhatIsNotRecordedIsNoVerdict(t *testing.T) {
 	tests := []struct {
 		name, take string

@@ -24,7 +24,8 @@ type Take struct {
 	drifted int
 }
 
-// Missing is how many requests could not be answered from the recording.
+// Missing is how many requests could not be answered from the recording. Where a
+// panel had its majority and called off the other votes, they may be missing.
 func (t *Take) Missing() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,6 +106,10 @@ func (t *Take) replay(ctx context.Context, req prompthooks.Request) (prompthooks
 		t.drifted++
 		t.mu.Unlock()
 	}
+	if a.Ended == cancelled {
+		return prompthooks.Response{}, &gate.Failure{Code: gate.ModelUnavailable,
+			Message: t.miss(fmt.Sprintf("the request %s of %q was called off", file, t.name), fs.ErrNotExist)}
+	}
 	file.n++
 	return a.response(), a.err(t.recording.has(file.name()))
 }
@@ -137,8 +142,6 @@ func (a answer) err(again bool) error {
 		return &gate.Failure{Code: gate.ModelUnavailable, Message: a.Error.Message}
 	case a.Ended == deadline:
 		return &gate.Failure{Code: gate.Timeout, Message: "the model gave no answer in the hook's time when it was recorded"}
-	case a.Ended == cancelled:
-		return context.Canceled
 	case a.Other != "":
 		return errors.New(a.Other)
 	}
