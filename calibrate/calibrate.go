@@ -96,6 +96,8 @@ func (t *Trial) add(v gate.Verdict) {
 		if t.Failure == nil {
 			t.Failure = v.Failure
 		}
+	case gate.Skipped:
+		t.Failure = &gate.Failure{Code: gate.Internal, Message: "a hook was skipped"}
 	}
 	t.Notes = append(t.Notes, v.Notes...)
 	if t.Model == "" {

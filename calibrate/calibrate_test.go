@@ -288,6 +288,7 @@ func TestTrialOf(t *testing.T) {
 		{name: "an error is no rejection, though it blocks", hooks: []gate.Verdict{{Outcome: gate.Allow, Evidence: sure(0.9)}, none}, failure: gate.Timeout},
 		{name: "a rejection stands beside an error", hooks: []gate.Verdict{none, {Outcome: gate.Block, Evidence: sure(0.1)}}, rejected: true},
 		{name: "judged without the conversation", hooks: []gate.Verdict{{Outcome: gate.Block, Notes: []gate.Note{gate.TranscriptLost}}}, failure: gate.TranscriptUnreadable},
+		{name: "one was not asked", hooks: []gate.Verdict{{Outcome: gate.Allow}, {Outcome: gate.Skipped}}, failure: gate.Internal},
 		{name: "nobody asked", failure: gate.Internal},
 	}
 	for _, test := range tests {

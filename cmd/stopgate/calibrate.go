@@ -114,11 +114,11 @@ type stopHooks struct {
 // be one agent at most.
 func stopPrompts(specs []*gate.Spec, name, model string) (stopHooks, error) {
 	h := stopHooks{agent: "default"}
-	var agents, others []string
+	var agents, known []string
 	for _, s := range allActive(specs) {
 		s.Hooks = slices.DeleteFunc(s.Hooks, func(k gate.Hook) bool { return k.Event != gate.Stop || k.Type != gate.PromptHook })
 		for i := range s.Hooks {
-			others = append(others, fmt.Sprintf("%q", s.Hooks[i].Name))
+			known = append(known, fmt.Sprintf("%q", s.Hooks[i].Name))
 		}
 		s.Hooks = slices.DeleteFunc(s.Hooks, func(k gate.Hook) bool { return name != "" && k.Name != name })
 		if len(s.Hooks) == 0 {
@@ -137,10 +137,10 @@ func stopPrompts(specs []*gate.Spec, name, model string) (stopHooks, error) {
 		h.specs = append(h.specs, s)
 	}
 	switch {
-	case len(others) == 0:
+	case len(known) == 0:
 		return h, errors.New("the files hold no prompt hook on Stop")
 	case len(h.hooks) == 0:
-		return h, fmt.Errorf("no prompt hook on Stop is called %q; there are: %s", name, strings.Join(others, ", "))
+		return h, fmt.Errorf("no prompt hook on Stop is called %q; there are: %s", name, strings.Join(known, ", "))
 	case len(agents) > 1:
 		return h, fmt.Errorf("the files have Stop prompt hooks of several agents (%s): give one agent's file, or name one hook with --hook", strings.Join(agents, ", "))
 	}
@@ -182,6 +182,9 @@ func (m *measurement) open(p process, cfg config.Server) error {
 		}
 		return t.Close()
 	})
+	if p.ctx.Err() != nil {
+		return exit{exitInternal, errors.New("interrupted")}
+	}
 	if err != nil {
 		return exit{exitInput, err}
 	}

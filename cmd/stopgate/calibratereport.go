@@ -144,7 +144,7 @@ func printRetries(b *strings.Builder, all []calibrate.Retries) {
 	}
 	b.WriteString("  Assumed: the answer stays as bad, every time is judged independently, no maxRejections ends the loop.\n")
 	if all[0].Own != nil {
-		b.WriteString("  The lower number takes each answer's own rate in its repeats, the higher one the same rate for all; the truth lies between.\n")
+		b.WriteString("  The lower number takes each answer's own rate in its repeats, the higher one the same rate for all; but for chance the truth lies between.\n")
 	} else {
 		b.WriteString("  Taken: the same rate for all answers, which is the worst case; with --repeat the best case is told, too.\n")
 	}
