@@ -20,26 +20,31 @@ var allowed = map[string][]string{
 	"stopgate/calibrate":             {"stopgate/gate"},
 	"stopgate/wire":                  {"stopgate/gate"},
 	"stopgate/wire/contracts":        {"stopgate/gate"},
+	"stopgate/wire/install":          {"stopgate/gate", "stopgate/wire/contracts"},
 	"stopgate/transcripts":           {"stopgate/gate"},
-	"stopgate/commandhooks":          {"stopgate/gate"},
+	"stopgate/commandhooks":          {"stopgate/gate", "stopgate/commandhooks/scratch"},
 	"stopgate/commandhooks/jq":       {},
+	"stopgate/commandhooks/scratch":  {},
 	"stopgate/prompthooks":           {"stopgate/gate"},
 	"stopgate/prompthooks/gemini":    {"stopgate/gate", "stopgate/prompthooks"},
 	"stopgate/prompthooks/recording": {"stopgate/gate", "stopgate/prompthooks"},
 	"stopgate/store/sqlite":          {"stopgate/gate"},
 	"stopgate/store/storetest":       {"stopgate/gate"},
 	"stopgate/server":                {"stopgate/gate"},
+	"stopgate/internal/contract":     {},
 	"stopgate/cmd/stopgate":          {"*"},
 }
 
 // confined names the only package that may import a dependency (STYLE 15), so
 // that it can be replaced without a search.
 var confined = map[string]string{
-	"github.com/labstack/echo":   "stopgate/server",
-	"modernc.org/sqlite":         "stopgate/store/sqlite",
-	"google.golang.org/genai":    "stopgate/prompthooks/gemini",
-	"gopkg.in/yaml.v3":           "stopgate/config",
-	"github.com/alecthomas/kong": "stopgate/cmd/stopgate",
+	"github.com/labstack/echo":    "stopgate/server",
+	"modernc.org/sqlite":          "stopgate/store/sqlite",
+	"google.golang.org/genai":     "stopgate/prompthooks/gemini",
+	"gopkg.in/yaml.v3":            "stopgate/config",
+	"github.com/alecthomas/kong":  "stopgate/cmd/stopgate",
+	"github.com/tailscale/hujson": "stopgate/wire/install",
+	"github.com/BurntSushi/toml":  "stopgate/wire/install",
 }
 
 func TestImportsFormAStar(t *testing.T) {

@@ -74,6 +74,50 @@ func TestEveryHeldFaultIsNamedByATest(t *testing.T) {
 	}
 }
 
+// Every test that docs/faults.md names exists, and is in the package that it
+// says.
+func TestFaultsNameTestsThatExist(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "faults.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One or more tests, joined by "and", then where they are.
+	where := regexp.MustCompile("((?:`Test\\w+(?:/\\w+)?`(?: and )?)+)[^`|]*? in `([\\w/]+)`")
+	named := 0
+	for _, m := range where.FindAllStringSubmatch(string(page), -1) {
+		for _, test := range regexp.MustCompile(`Test\w+(?:/\w+)?`).FindAllString(m[1], -1) {
+			named++
+			if name, script, _ := strings.Cut(test, "/"); !holdsTest(t, m[2], name, script) {
+				t.Errorf("docs/faults.md names %s in %s, which is not there", test, m[2])
+			}
+		}
+	}
+	if all := regexp.MustCompile("`Test\\w+(?:/\\w+)?`").FindAllString(string(page), -1); named != len(all) {
+		t.Errorf("%d tests are named with their package, of %d", named, len(all))
+	}
+}
+
+// holdsTest reports whether a package has a test, or a script of its
+// TestScripts.
+func holdsTest(t *testing.T, dir, name, script string) bool {
+	t.Helper()
+	if script != "" {
+		_, err := os.Stat(filepath.Join(dir, "testdata", "script", script+".txtar"))
+		return err == nil
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(source), "\nfunc "+name+"(")
+	})
+}
+
 func testNames(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(testSources(t), -1) {

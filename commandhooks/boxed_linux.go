@@ -20,13 +20,23 @@ import (
 // boxed is a running sandbox.
 type boxed struct {
 	status *os.File // what bwrap tells of it
+	block  *os.File // a byte lets bwrap go on, and so does our death
+	latch  *os.File // a line lets the hook run
 	init   int      // process 1 of the sandbox, as we know it; 0: not known
 	pidfd  int
+	memory []*os.File // its file systems that a hook can fill
 }
 
 // release puts the limits on the sandbox's first process, examines what it is
-// to see, and lets it go on.
-func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential, all []shown, goOn *os.File) error {
+// to see, and lets the hook run.
+//
+// bwrap dies with the thread that started it, and so with the gate even if that
+// is killed, and process 1 dies with bwrap (--die-with-parent). Each of them
+// asks the kernel for that itself: until both have, a hook would outlive the
+// gate, and is held; it ends if the gate does. A bwrap that dies between that
+// request and its word to its child, which are microseconds, leaves the child
+// asleep in its set-up for ever: a process too many, and no hook.
+func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential, all []shown) error {
 	stop := context.AfterFunc(ctx, func() { x.status.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	line, err := x.firstLine()
@@ -48,11 +58,53 @@ func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential,
 		return err
 	}
 	sacrifice(x.init)
-	if err := x.examine(ctx, all); err != nil {
+	if err := x.build(ctx); err != nil {
 		return err
 	}
-	_, err = goOn.Write([]byte{1})
+	if err := as(user, func() error { return x.examine(all) }); err != nil {
+		return err
+	}
+	_, err = x.latch.WriteString("\n")
 	return err
+}
+
+// build lets bwrap finish its work. The last of it is the seccomp filter, which
+// process 1 loads after it has asked to die with bwrap.
+func (x *boxed) build(ctx context.Context) error {
+	before, err := filters(x.init)
+	if err != nil {
+		return err
+	}
+	if _, err := x.block.Write([]byte{1}); err != nil {
+		return err
+	}
+	for now := before; now == before; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// A small part of the milliseconds that bwrap takes. The runtime's own
+		// timers round up to one of them.
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: 200_000}, nil) // an early end is as good
+		if now, err = filters(x.init); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filters is how many seccomp filters a process has.
+func filters(pid int) (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("process of the sandbox: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(status), "\nSeccomp_filters:")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		return 0, errors.New("the kernel does not tell of seccomp filters: 5.9 or later is needed")
+	}
+	return n, nil
 }
 
 // abandon ends a bwrap that is still setting up. Killed alone, it could leave a
@@ -99,6 +151,9 @@ func (x *boxed) kill() {
 // its number may be anybody's, and what was counted is void.
 func (x *boxed) used() int64 {
 	total := treeMemory(x.init)
+	for _, f := range x.memory {
+		total += fileMemory(f)
+	}
 	if unix.PidfdSendSignal(x.pidfd, 0, nil, 0) != nil {
 		return 0
 	}
@@ -114,9 +169,6 @@ func (x *boxed) read(state *os.ProcessState, e *ending) *gate.Failure {
 		Code *int `json:"exit-code"`
 	}
 	if err := json.Unmarshal(told.kept, &last); err != nil || last.Code == nil {
-		if missing, ok := strings.CutPrefix(clean(e.stderr.kept), "bwrap: execvp "); ok {
-			return failed(gate.InterpreterMissing, "the interpreter could not be started: %s", head(strings.TrimSpace(missing), 200))
-		}
 		return failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)%s", state, e.lastWords())
 	}
 	e.code = *last.Code
@@ -128,6 +180,9 @@ func (x *boxed) read(state *os.ProcessState, e *ending) *gate.Failure {
 
 func (x *boxed) clear() {
 	x.status.Close()
+	for _, f := range x.memory {
+		f.Close()
+	}
 	if x.init == 0 {
 		return
 	}

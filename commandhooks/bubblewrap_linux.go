@@ -117,7 +117,9 @@ func (b *bubblewrap) systemArgs() []string {
 	args = append(args, "--proc", "/proc", "--symlink", "/proc/self/fd", "/dev/fd", "--symlink", "/proc/self/fd/0", "/dev/stdin",
 		"--symlink", "/proc/self/fd/1", "/dev/stdout", "--symlink", "/proc/self/fd/2", "/dev/stderr",
 		"--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm",
-		"--size", strconv.FormatInt(b.opt.Limits.TempSize, 10), "--perms", "1777", "--tmpfs", "/tmp")
+		"--size", strconv.FormatInt(b.opt.Limits.TempSize, 10), "--perms", "1777", "--tmpfs", "/tmp",
+		// Nothing in it is a hook's to change, its own oom_score_adj least of all.
+		"--remount-ro", "/proc")
 	if b.tools.ownJQ {
 		args = append(args, "--ro-bind", b.tools.jq, scriptDir+"/jq")
 	}
@@ -133,6 +135,7 @@ type sandbox struct {
 	mounted []mounted // of its own, beside the system's
 	hidden  []string  // empty file systems that become read-only at the end
 	shown   []shown   // what bwrap mounts by path
+	lost    bool      // a transcript could not be brought in
 	err     error     // the first thing that went wrong
 }
 
@@ -159,6 +162,34 @@ func (s *sandbox) content(b []byte) string {
 	return s.pass(f)
 }
 
+// hear makes a pipe that bwrap writes to, tell one that it reads from. They
+// answer bwrap's number of its end, and our end, which is the caller's to close.
+func (s *sandbox) hear() (number string, ours *os.File) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		s.fail(err)
+		return "-1", nil
+	}
+	defer theirs.Close()
+	// It can read there, too: were the gate the only reader and dead, writing
+	// would end bwrap alone, and leave a child that waits for its word for ever.
+	both, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", theirs.Fd()), os.O_RDWR, 0)
+	if err != nil {
+		s.fail(err)
+		return "-1", ours
+	}
+	return s.pass(both), ours
+}
+
+func (s *sandbox) tell() (number string, ours *os.File) {
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		s.fail(err)
+		return "-1", nil
+	}
+	return s.pass(theirs), ours
+}
+
 func (s *sandbox) add(args ...string) { s.args = append(s.args, args...) }
 
 func (s *sandbox) fail(err error) {
@@ -175,12 +206,22 @@ func (s *sandbox) close() {
 	}
 }
 
+// latched is a shell's program that becomes the hook once the gate has written
+// a line to descriptor 3. Where that ends without one, the gate is dead, and no
+// line of the hook is run.
+const latched = failsafe + `read -r go <&3 && exec "$@" 3<&-`
+
 // start puts the sandbox together, holds it until its limits are set, and lets
 // it go.
 func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
+	if _, err := os.Stat(j.interpreter.file); err != nil {
+		return nil, couldNotStart(j.interpreter.file, err)
+	}
 	user := b.user
 	s := &sandbox{args: append([]string{b.file}, b.system...), files: append([]*os.File{}, stdio[:]...)}
 	defer s.close()
+	_, latch := s.tell() // the first that is passed has the number 3
+	defer latch.Close()
 	dir := "/tmp"
 	if ws, ok := b.opt.Workspace.find(j.cwd); ok {
 		var failure *gate.Failure
@@ -206,34 +247,23 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	for _, hidden := range s.hidden {
 		s.add("--remount-ro", hidden)
 	}
-	s.add("--remount-ro", "/", "--chdir", dir, "--seccomp", s.content(b.filter))
-
-	status, statusChild, err := os.Pipe()
-	if err != nil {
-		return nil, failed(gate.Internal, "pipes for the sandbox: %v", err)
-	}
-	goChild, goOn, err := os.Pipe()
-	if err != nil {
-		status.Close()
-		statusChild.Close()
-		return nil, failed(gate.Internal, "pipes for the sandbox: %v", err)
-	}
-	defer goOn.Close()
-	s.add("--json-status-fd", s.pass(statusChild), "--block-fd", s.pass(goChild), "--")
+	statusFD, status := s.hear()
+	blockFD, block := s.tell()
+	defer block.Close()
+	s.add("--remount-ro", "/", "--chdir", dir, "--seccomp", s.content(b.filter), "--json-status-fd", statusFD, "--block-fd", blockFD)
+	s.add("--", "/bin/sh", "-c", latched, "hook")
 	s.add(j.argv(script)...)
-	p, failure := b.launch(ctx, s, user, stdio, status, goOn)
+	box := &boxed{status: status, block: block, latch: latch}
+	p, failure := b.launch(ctx, s, user, stdio, box)
 	if failure != nil {
-		status.Close()
+		box.clear()
 	}
 	return p, failure
 }
 
-// launch starts bwrap, which dies with the thread that started it, and so with
-// the gate even if that is killed (--die-with-parent). While it sets up the
-// mounts, the limits are put on its child, which waits for a byte on goOn
-// before it becomes the hook. bwrap has a process group of its own, since a
-// Ctrl-C at the gate's terminal lets running hooks finish.
-func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, status, goOn *os.File) (*process, *gate.Failure) {
+// launch starts bwrap. It has a process group of its own, since a Ctrl-C at the
+// gate's terminal lets running hooks finish.
+func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, box *boxed) (*process, *gate.Failure) {
 	if s.err != nil {
 		return nil, failed(gate.Internal, "files for the sandbox: %v", s.err)
 	}
@@ -248,14 +278,12 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 	if err != nil {
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not be started: %v", err)
 	}
-	box := &boxed{status: status}
-	if err := box.release(ctx, b.opt.Limits, user, s.shown, goOn); err != nil {
+	if err := box.release(ctx, b.opt.Limits, user, s.shown); err != nil {
 		abandon(bwrap)
-		box.clear()
 		if failure, ok := errors.AsType[*gate.Failure](err); ok {
 			return nil, failure
 		}
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
 	}
-	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear, used: box.used, limit: b.opt.Limits.Memory}, nil
+	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear, used: box.used, limit: b.opt.Limits.Memory, lost: s.lost}, nil
 }

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 
+	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
 )
 
@@ -68,40 +69,29 @@ type Workspace struct {
 	Hidden []string
 }
 
-// Limits bound what one hook may use. Zero is the default.
+// Limits bound what one hook may use. All of them have to be set.
 type Limits struct {
-	// Memory of the whole hook in bytes. What its processes hold, shared
-	// memory included, is added up (Linux only) from its first 20 ms on, some
-	// 40 times a second; a hook that passes the limit is killed and ends as
-	// signalled. Memory that processes share counts for each of them; in mode
+	// Memory of the whole hook in bytes; at least 16 MiB. What its processes
+	// hold, shared memory included, and a KiB for every file in its /tmp is added
+	// up (Linux only) from its first 20 ms on, some 40 times a second; a hook that
+	// passes the limit is killed and ends as signalled. Memory that processes share counts for each of them; in mode
 	// process those that have left the process group do not count. It is the
 	// limit of each process's own writable memory too (RLIMIT_DATA), which holds
 	// at once. RLIMIT_AS is not set: Go, Java and node reserve far more address
 	// space than they use, and would not start. The kernel's OOM killer is
-	// told to take sandboxed processes first. Default 1 GiB.
+	// told to take sandboxed processes first.
 	Memory int64
 	// Processes and threads of one hook; bubblewrap only, since outside a user
-	// namespace the kernel counts all that the user runs. Default 256.
+	// namespace the kernel counts all that the user runs. At least 4.
 	Processes int
 	// FileSize is the size of any one file written, in bytes; at least 1 MiB.
-	// Default 256 MiB.
 	FileSize int64
-	// OpenFiles of each process. Default 1024.
+	// OpenFiles of each process; at least 16.
 	OpenFiles int
-	// CPU seconds of each process. Default 300.
+	// CPU seconds of each process; at least 1.
 	CPU int
-	// TempSize bounds the private /tmp in bytes; bubblewrap only. Default 64 MiB.
+	// TempSize bounds the private /tmp in bytes; bubblewrap only. At least 64 KiB.
 	TempSize int64
-}
-
-func (l Limits) withDefaults() Limits {
-	l.Memory = cmp.Or(l.Memory, 1<<30)
-	l.Processes = cmp.Or(l.Processes, 256)
-	l.FileSize = cmp.Or(l.FileSize, 256<<20)
-	l.OpenFiles = cmp.Or(l.OpenFiles, 1024)
-	l.CPU = cmp.Or(l.CPU, 300)
-	l.TempSize = cmp.Or(l.TempSize, 64<<20)
-	return l
 }
 
 // The least that an interpreter starts with; less would fail every hook in
@@ -122,8 +112,7 @@ func (l Limits) validate() error {
 	return errors.Join(errs...)
 }
 
-// Options say how hooks are run. The zero value is mode auto with the default
-// limits.
+// Options say how hooks are run.
 type Options struct {
 	Mode Mode // empty is Auto
 	// Network leaves the host's network to hooks. In bubblewrap they then have
@@ -132,7 +121,7 @@ type Options struct {
 	Workspace Workspace
 	Limits    Limits
 	// Parallel is how many hooks run at once, over all events; further ones
-	// wait, within their timeouts. 0 is 8.
+	// wait, within their timeouts. At least 1.
 	Parallel int
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them.
@@ -173,17 +162,17 @@ type Runner struct {
 // ends as sandbox_unavailable. An error means that the options make no sense.
 //
 // New marks the process's open descriptors as closed on exec, lest hooks
-// inherit what the gate itself inherited.
+// inherit what the gate itself inherited, and removes the temporary directories
+// that gates of this user left behind when they were killed.
 func New(ctx context.Context, opt Options) (*Runner, error) {
 	opt.Mode = cmp.Or(opt.Mode, Auto)
 	opt.Workspace.Access = cmp.Or(opt.Workspace.Access, NoWorkspace)
 	opt.Workspace.Hidden = absolute(opt.Workspace.Hidden)
-	opt.Limits = opt.Limits.withDefaults()
-	opt.Parallel = cmp.Or(opt.Parallel, 8)
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
 	closeOnExec()
+	scratch.Sweep("") // of gates that were killed
 	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), status: Status{Mode: opt.Mode}}
 	switch opt.Mode {
 	case Off:

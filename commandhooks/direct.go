@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
 )
 
@@ -23,20 +24,21 @@ type direct struct {
 }
 
 func (d direct) start(_ context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
-	home, err := os.MkdirTemp("", "stopgate-hook-")
+	home, err := scratch.Make("")
 	if err != nil {
 		return nil, failed(gate.Internal, "temporary directory for the hook: %v", err)
 	}
-	proc, failure := d.startIn(home, j, stdio)
+	discard := func() { _ = home.Remove() } // what is left by a process that has left the group is the system's to clean
+	proc, failure := d.startIn(home.Path(), j, stdio)
 	if failure != nil {
-		os.RemoveAll(home)
+		discard()
 		return nil, failure
 	}
 	return &process{
 		main:  proc,
 		kill:  func() { syscall.Kill(-proc.Pid, syscall.SIGKILL) },
 		read:  readState,
-		clear: func() { os.RemoveAll(home) },
+		clear: discard,
 		used:  func() int64 { return groupMemory(proc.Pid) },
 		limit: d.opt.Limits.Memory,
 	}, nil
@@ -66,7 +68,7 @@ func (d direct) startIn(home string, j job, stdio [3]*os.File) (*os.Process, *ga
 	}
 	// The shell sets the limits on itself and becomes the interpreter: there is
 	// no moment at which the hook runs without them.
-	argv = append([]string{"/bin/sh", "-c", d.opt.Limits.ulimits() + `; exec "$@"`, "sh"}, argv...)
+	argv = append([]string{"/bin/sh", "-c", failsafe + d.opt.Limits.ulimits() + `; exec "$@"`, "hook"}, argv...)
 	proc, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: dir, Env: environment(d.opt, path, tmp),
 		Files: stdio[:], Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {

@@ -1,6 +1,7 @@
 package commandhooks
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -22,11 +23,20 @@ func everyMode(t *testing.T, opt Options, test func(t *testing.T, r *Runner)) {
 	}
 }
 
+// complete sets the limits that a test does not care for.
+func complete(opt Options) Options {
+	l := opt.Limits
+	opt.Limits = Limits{Memory: cmp.Or(l.Memory, 1<<30), Processes: cmp.Or(l.Processes, 256), FileSize: cmp.Or(l.FileSize, 256<<20),
+		OpenFiles: cmp.Or(l.OpenFiles, 1024), CPU: cmp.Or(l.CPU, 300), TempSize: cmp.Or(l.TempSize, 64<<20)}
+	opt.Parallel = cmp.Or(opt.Parallel, 8)
+	return opt
+}
+
 // newRunner skips the test where the machine allows no sandbox. A sandbox of
 // ours that fails where a plain one works is an error.
 func newRunner(t testing.TB, opt Options) *Runner {
 	t.Helper()
-	r, err := New(context.Background(), opt)
+	r, err := New(context.Background(), complete(opt))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ type ending struct {
 	// unsure: the sandbox reports a death by signal as the exit code 128 + n,
 	// as a shell does, so that signal may be a code of the script's own.
 	unsure         bool
+	lost           bool // it was not shown its transcript
 	stdout, stderr text
 }
 
@@ -34,6 +35,9 @@ type text struct {
 // judge is the exit-code law (spec/azure.md 41). It is a function of values.
 func judge(event gate.EventName, e ending) gate.Verdict {
 	v := e.verdict(event)
+	if e.lost {
+		v.Notes = append(v.Notes, gate.TranscriptLost)
+	}
 	v.Evidence = e.evidence()
 	return v
 }

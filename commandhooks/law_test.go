@@ -1,6 +1,7 @@
 package commandhooks
 
 import (
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -93,7 +94,22 @@ func TestAzure41MissingInterpreter(t *testing.T) {
 		if v := ask(t, r, python); told(v) != "no_verdict interpreter_missing" {
 			t.Errorf("gone since: got %s", show(v))
 		}
+		r.tools.python = interpreter{file: "/usr"}
+		if v := ask(t, r, python); told(v) != "no_verdict nonzero_exit" || !strings.Contains(v.Failure.Message, "exited with 125: ") {
+			t.Errorf("no program any more: got %s", show(v))
+		}
 	})
+}
+
+// TestAzure41ShellBeforeTheHookCannotBlock: a shell gives up with 2 on much that
+// goes wrong, and the hook has said nothing yet.
+func TestAzure41ShellBeforeTheHookCannotBlock(t *testing.T) {
+	for _, wrong := range []string{"ulimit -t nonsense", "read -r go <&7", "exec /stopgate/none", "exit 2"} {
+		cmd := exec.Command("/bin/sh", "-c", failsafe+wrong)
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 125 {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
 }
 
 // TestAzure42FailuresSayWhy: the failure's half; what follows from it is the

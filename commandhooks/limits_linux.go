@@ -45,35 +45,33 @@ func sacrifice(pid int) {
 	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
 }
 
-// as runs f with the real user and group ids of the sandbox's user on its
-// thread. Root may set another user's limits only with CAP_SYS_RESOURCE, which
-// containers do not have; a user may lower his own. The effective ids, and
-// with them what files may be opened and who may trace us, stay as they are.
+// as runs f with the effective user id of the sandbox's user on its thread.
+// Whoever made a user namespace has every right over the processes in it; root
+// sets their limits and looks at their files only with CAP_SYS_RESOURCE and
+// CAP_SYS_PTRACE, which containers do not have. The real id stays, so that the
+// user can neither signal nor trace us meanwhile.
 func as(user *syscall.Credential, f func() error) error {
 	if user == nil {
 		return f()
 	}
-	uid, gid := uint32(os.Getuid()), uint32(os.Getgid())
 	runtime.LockOSThread()
-	if err := realIDs(user.Uid, user.Gid); err != nil {
-		return err // still locked: a thread with such ids ends with its goroutine
+	if err := effectiveID(int(user.Uid)); err != nil {
+		runtime.UnlockOSThread()
+		return err
 	}
 	failed := f()
-	if err := realIDs(uid, gid); err != nil {
-		return err
+	if err := effectiveID(0); err != nil {
+		return err // still locked: a thread with such an id ends with its goroutine
 	}
 	runtime.UnlockOSThread()
 	return failed
 }
 
-// realIDs sets the calling thread's real ids alone, unlike package syscall,
-// which sets them on all.
-func realIDs(uid, gid uint32) error {
+// effectiveID sets the calling thread's effective user id alone, unlike package
+// syscall, which sets it on all.
+func effectiveID(uid int) error {
 	const same = ^uintptr(0)
-	if _, _, errno := syscall.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), same, same); errno != 0 {
-		return fmt.Errorf("group of the sandbox's user: %w", errno)
-	}
-	if _, _, errno := syscall.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), same, same); errno != 0 {
+	if _, _, errno := syscall.RawSyscall(unix.SYS_SETRESUID, same, uintptr(uid), same); errno != 0 {
 		return fmt.Errorf("sandbox's user: %w", errno)
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // treeMemory is what a process and everything below it hold, in bytes. In a
@@ -31,6 +33,18 @@ func treeMemoryBut(seen map[int]bool, pid int) int64 {
 		}
 	}
 	return total
+}
+
+// fileMemory is what the files of a file system in memory cost beside their
+// content, in bytes: the kernel sets no bound to their number but the machine's
+// memory, and no process holds them.
+func fileMemory(fs *os.File) int64 {
+	const each = 1 << 10 // measured: 1.0 KiB, with a name of 200 bytes 1.3
+	var info unix.Statfs_t
+	if unix.Fstatfs(int(fs.Fd()), &info) != nil {
+		return 0
+	}
+	return int64(info.Files-info.Ffree) * each
 }
 
 // groupMemory is what the processes of a group hold, in bytes.

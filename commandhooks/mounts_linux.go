@@ -16,8 +16,8 @@ import (
 // names (spec/azure.md 27).
 //
 // A gate that is root runs its hooks as somebody who may not be able to read
-// the file where it is: then a copy is taken, up to copyBytes; a larger one is
-// not there, and a hook that reads it finds no file.
+// the file where it is: then a copy is taken, up to copyBytes. A larger one is
+// not there, and the verdict says so.
 func (b *bubblewrap) mountTranscript(s *sandbox, named string, own func(string, os.FileInfo) bool, user *syscall.Credential) *gate.Failure {
 	path := filepath.Clean(named)
 	if slices.ContainsFunc([]string{"/proc", "/dev", "/sys", scriptDir}, func(r string) bool { return within(path, r) }) {
@@ -49,6 +49,7 @@ func (b *bubblewrap) mountTranscript(s *sandbox, named string, own func(string, 
 		// The length of a conversation is the agent's to choose: a hook that
 		// does not read it must not be switched off by it.
 		f.Close()
+		s.lost = true
 		return nil
 	}
 	s.add("--perms", "0444", "--ro-bind-data", s.pass(f), path)

@@ -18,6 +18,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"parallel", Options{Mode: Off, Parallel: -1}, "parallel is -1"},
 		{"memory", Options{Mode: Off, Limits: Limits{Memory: 1}}, "memory is 1"},
 		{"file size", Options{Mode: Off, Limits: Limits{FileSize: -1}}, "file size is -1"},
+		{"no limits", Options{Mode: Off, Parallel: 1}, "open files is 0"},
 		{"name of a variable", Options{Mode: Off, Env: map[string]string{"A=B": "x"}}, `"A=B"`},
 		{"value of a variable", Options{Mode: Off, Env: map[string]string{"A": "x\x00"}}, `"A"`},
 		{"all at once", Options{Mode: "x", Parallel: -1}, "parallel is -1"},
@@ -33,7 +34,7 @@ func TestOptionsAreChecked(t *testing.T) {
 // TestUnavailableRunsNothing: there is no way from a sandbox that does not
 // work to a script that runs without one.
 func TestUnavailableRunsNothing(t *testing.T) {
-	r, err := New(t.Context(), Options{Mode: Off})
+	r, err := New(t.Context(), complete(Options{Mode: Off}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestUnavailableRunsNothing(t *testing.T) {
 }
 
 func TestAutoIsBubblewrapOrNothing(t *testing.T) {
-	r, err := New(t.Context(), Options{})
+	r, err := New(t.Context(), complete(Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

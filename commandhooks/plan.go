@@ -94,6 +94,11 @@ func firstLine(s string) string {
 	return strings.TrimRight(line, "\r")
 }
 
+// failsafe begins what a shell does before it becomes the hook. What goes wrong
+// there is not the hook's, and a shell may give up with 2, which would be a
+// block: 125 is what other programs that start a program exit with.
+const failsafe = "trap 'exit 125' EXIT; "
+
 // argv is the command line that runs the job; file is where its script lies.
 func (j job) argv(file string) []string {
 	if j.script != "" {

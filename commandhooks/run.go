@@ -32,6 +32,7 @@ type process struct {
 	// limit how much they may.
 	used  func() int64
 	limit int64
+	lost  bool // the hook was not shown its transcript
 }
 
 // How much memory a hook uses is looked at from watchAfter on: most hooks have
@@ -78,7 +79,7 @@ func run(ctx context.Context, start launcher, j job) (ending, *gate.Failure) {
 	s.pump()
 
 	state, why := p.wait(ctx)
-	e := ending{timedOut: why == outOfTime, after: time.Since(began)}
+	e := ending{timedOut: why == outOfTime, after: time.Since(began), lost: p.lost}
 	e.stdout, e.stderr = s.finish()
 	switch why {
 	case outOfTime:

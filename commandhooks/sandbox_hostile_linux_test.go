@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,6 +81,23 @@ sys.exit(2)`
 		v := ask(t, r, script)
 		if told(v) != "no_verdict signalled" || !strings.Contains(v.Failure.Message, "memory limit of 64 MiB") || v.Evidence.ExitCode != nil {
 			t.Errorf("%s: %s", how, show(v))
+		}
+	}
+}
+
+// TestSandboxFilesAreMemory: a file without content counts for no size limit
+// and for no process, and takes a KiB of the kernel's memory.
+func TestSandboxFilesAreMemory(t *testing.T) {
+	r := newRunner(t, Options{Limits: Limits{Memory: 64 << 20}})
+	needsPython(t, r)
+	for _, dir := range []string{"/tmp", "/dev/shm"} {
+		v := ask(t, r, python+`
+import os, sys
+for i in range(400000): os.close(os.open('`+dir+`/%d' % i, os.O_CREAT))
+print('made', i + 1, 'files', file=sys.stderr)
+sys.exit(2)`)
+		if told(v) != "no_verdict signalled" || !strings.Contains(v.Failure.Message, "memory limit of 64 MiB") {
+			t.Errorf("%s: %s", dir, show(v))
 		}
 	}
 }
@@ -192,7 +210,10 @@ func TestSandboxTranscriptDirectorySwapped(t *testing.T) {
 // TestSandboxTranscriptSwappedAtTheMount: the same in the moment between our
 // look at the file and bwrap's mount of it.
 func TestSandboxTranscriptSwappedAtTheMount(t *testing.T) {
-	needsPtrace(t)
+	everyRoot(t, sandboxTranscriptSwappedAtTheMount)
+}
+
+func sandboxTranscriptSwappedAtTheMount(t *testing.T) {
 	base := openDir(t)
 	project := mkdir(t, base, "project")
 	var link string
@@ -227,16 +248,41 @@ func TestSandboxTranscriptSwappedAtTheMount(t *testing.T) {
 	t.Logf("%d of 60 were judged", judged)
 }
 
-// needsPtrace skips the test for a root that may not look into the sandbox.
-func needsPtrace(t *testing.T) {
-	status, err := os.ReadFile("/proc/thread-self/status")
-	if err != nil {
-		t.Fatal(err)
+// everyRoot runs a test as it is, and as a root that has no more capabilities
+// than a container gives him: neither CAP_SYS_PTRACE nor CAP_SYS_RESOURCE.
+func everyRoot(t *testing.T, test func(t *testing.T)) {
+	t.Run("as we are", test)
+	t.Run("in a container", func(t *testing.T) {
+		if os.Geteuid() != 0 {
+			t.Skip("needs root")
+		}
+		runtime.LockOSThread() // for good: the thread ends with the test
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var have [2]unix.CapUserData
+		if err := unix.Capget(&header, &have[0]); err != nil {
+			t.Fatal(err)
+		}
+		for _, capability := range []int{unix.CAP_SYS_PTRACE, unix.CAP_SYS_RESOURCE, unix.CAP_SYS_ADMIN} {
+			have[0].Effective &^= 1 << capability
+			have[0].Permitted &^= 1 << capability
+		}
+		have[1] = unix.CapUserData{}
+		if err := unix.Capset(&header, &have[0]); err != nil {
+			t.Fatal(err)
+		}
+		test(t)
+	})
+}
+
+// TestSandboxThatCannotBeSeen: no hook is run whose mounts cannot be examined,
+// and the reason says what helps.
+func TestSandboxThatCannotBeSeen(t *testing.T) {
+	err := as(sandboxUser(), func() error { return (&boxed{init: 1}).examine(nil) })
+	if err == nil {
+		t.Skip("process 1 is ours")
 	}
-	_, rest, _ := strings.Cut(string(status), "CapEff:\t")
-	line, _, _ := strings.Cut(rest, "\n")
-	if caps, err := strconv.ParseUint(line, 16, 64); err != nil || os.Geteuid() == 0 && caps&(1<<unix.CAP_SYS_PTRACE) == 0 {
-		t.Skip("root without CAP_SYS_PTRACE")
+	if !strings.Contains(err.Error(), "CAP_SYS_PTRACE") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -256,8 +302,9 @@ func swap(t *testing.T, one, other string) (stop func()) {
 // TestSandboxWorkspaceSwapped: the same with the agent's working directory,
 // which is resolved and checked as a path and mounted by path later. The agent
 // exchanges it with a link to a directory outside the roots, over and over.
-func TestSandboxWorkspaceSwapped(t *testing.T) {
-	needsPtrace(t)
+func TestSandboxWorkspaceSwapped(t *testing.T) { everyRoot(t, sandboxWorkspaceSwapped) }
+
+func sandboxWorkspaceSwapped(t *testing.T) {
 	base := openDir(t)
 	root, outside := mkdir(t, base, "root"), mkdir(t, base, "outside")
 	work := mkdir(t, root, "work")
@@ -271,6 +318,35 @@ func TestSandboxWorkspaceSwapped(t *testing.T) {
 		if v := ask(t, r, "cat '"+work+"/secret' >&2 && exit 2; exit 0", in(work)); v.Outcome == gate.Block {
 			t.Fatalf("attempt %d: a hook saw a directory outside the roots: %s", i+1, v.Reason)
 		}
+	}
+}
+
+// TestSandboxTranscriptTooLargeToCopy: what the sandbox's user may not read is
+// copied, up to a limit. Beyond it the hook still runs, and the verdict says
+// what the hook did not see.
+func TestSandboxTranscriptTooLargeToCopy(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's transcripts are copied")
+	}
+	r := newRunner(t, Options{Limits: Limits{FileSize: 1 << 20}})
+	for _, tt := range []struct {
+		name string
+		size int
+		want string
+	}{
+		{"as large as may be", 1 << 20, "block 1048576 []"},
+		{"larger", 1<<20 + 1, "block [transcript_unreadable]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(openDir(t), "view.txt")
+			if err := os.WriteFile(path, make([]byte, tt.size), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			v := ask(t, r, "[ -e '"+path+"' ] && wc -c < '"+path+"' >&2; exit 2", withTranscript(path, path))
+			if got := fmt.Sprint(told(v), " ", v.Notes); got != tt.want {
+				t.Errorf("got %s, want %s\n%s", got, tt.want, show(v))
+			}
+		})
 	}
 }
 
@@ -333,7 +409,7 @@ func TestSandboxTempDirIsInTheSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", dir)
-	r, err := New(t.Context(), Options{})
+	r, err := New(t.Context(), complete(Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

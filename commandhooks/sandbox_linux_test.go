@@ -174,6 +174,7 @@ EPERM, ENOSYS = errno.EPERM, errno.ENOSYS
 		{"loopback of its own", "import socket; l = socket.create_server(('127.0.0.1', 0)); socket.create_connection(l.getsockname())"},
 		{"localhost has an address", "import socket; socket.getaddrinfo('localhost', 80)"},
 		{"who am I", "import pwd; assert pwd.getpwuid(os.getuid()).pw_name == 'hook'"},
+		{"descriptors by path", "json = __import__('json'); json.load(open('/dev/stdin')); print('{}', file=open('/dev/stdout', 'w')); open('/proc/self/fd/2', 'w').write('x')"},
 		{"asyncio", "import asyncio; asyncio.run(asyncio.sleep(0))"},
 		{"multiprocessing", "import multiprocessing as m; q = m.Queue(); p = m.Process(target=q.put, args=(1,)); p.start(); assert q.get() == 1; p.join()"},
 	} {
@@ -209,6 +210,8 @@ func TestSandboxHasNoPrivileges(t *testing.T) {
 		{"mknod", `mknod /tmp/null c 1 3 2>/dev/null && exit 2; exit 0`, "allow"},
 		{"unshare command", `unshare -U true 2>/dev/null && exit 2; exit 0`, "allow"},
 		{"bubblewrap in bubblewrap", `bwrap --ro-bind / / true 2>/dev/null && exit 2; exit 0`, "allow"},
+		{"no setting of its own process", `for f in oom_score_adj comm timerslack_ns; do { echo 1 > /proc/self/$f; } 2>/dev/null && echo $f >&2 && exit 2; done; exit 0`, "allow"},
+		{"its own descriptors still open by path", `cat /dev/stdin | grep -q final_output && echo {} > /dev/stdout && echo said > /proc/self/fd/2; exit 2`, "block said"},
 		{"first victim of the OOM killer", `cat /proc/self/oom_score_adj >&2; exit 2`, "block 1000"},
 		{"processes of its own only", `set -- /proc/[0-9]*; echo $# >&2; exit 2`, "block 2"}, // bwrap, bash
 	} {

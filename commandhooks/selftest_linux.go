@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
 )
 
@@ -55,14 +56,14 @@ func (b *bubblewrap) selfTest(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("sandbox self-test: %w", err)
 	}
-	defer os.Remove(canary)
+	defer canary.Remove()
 	port := 0
 	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
 		defer l.Close()
 		port = l.Addr().(*net.TCPAddr).Port
 	}
 	script := fmt.Sprintf("network=%t port=%d processes=%d files=%d canary=%q\n", b.opt.Network, port,
-		b.opt.Limits.Processes, b.opt.Limits.OpenFiles, canary) + lookRound
+		b.opt.Limits.Processes, b.opt.Limits.OpenFiles, canary.Path()) + lookRound
 	e, failure := run(ctx, b.start, job{interpreter: b.tools.bash, script: script, fileName: "script.sh"})
 	switch {
 	case failure != nil:
@@ -77,9 +78,9 @@ func (b *bubblewrap) selfTest(ctx context.Context) error {
 	return nil
 }
 
-// canary makes a file of the host that no sandbox may show: not in a temporary
-// directory below the system's, which every sandbox has.
-func (b *bubblewrap) canary() (string, error) {
+// canary makes a directory of the host that no sandbox may show: not in a
+// temporary directory below the system's, which every sandbox has.
+func (b *bubblewrap) canary() (*scratch.Dir, error) {
 	var errs []error
 	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
 		real, err := filepath.EvalSymlinks(dir)
@@ -87,14 +88,14 @@ func (b *bubblewrap) canary() (string, error) {
 			err = fmt.Errorf("the temporary directory %q lies in the system", dir)
 		}
 		if err == nil {
-			var f *os.File
-			if f, err = os.CreateTemp(real, "stopgate-canary-"); err == nil {
-				return f.Name(), f.Close()
+			var made *scratch.Dir
+			if made, err = scratch.Make(real); err == nil {
+				return made, nil
 			}
 		}
 		errs = append(errs, err)
 	}
-	return "", errors.Join(errs...)
+	return nil, errors.Join(errs...)
 }
 
 // lookRound exits with 9 and says what it could do that it should not. It uses
@@ -118,6 +119,7 @@ done
 for process in /proc/[0-9]*; do
 	[ "${process#/proc/}" -lt 10 ] || leak "foreign processes can be seen"
 done
+{ echo 0 > /proc/self/oom_score_adj; } 2> /dev/null && leak "/proc can be written"
 [ -e "$canary" ] && leak "the host's files can be seen"
 [ "$(ulimit -u)" = "$processes" ] || [ "$(ulimit -u)" -lt "$processes" ] || leak "processes are not limited"
 [ "$(ulimit -n)" = "$files" ] || [ "$(ulimit -n)" -lt "$files" ] || leak "open files are not limited"

@@ -1,13 +1,11 @@
 package commandhooks
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,24 +21,25 @@ type shown struct {
 	code gate.FailureCode // of the hook, if another is mounted
 }
 
-// examine waits until bwrap has built the sandbox, and fails if something in it
-// is not what was looked at. The sandbox still waits for our word then, and its
-// mounts stay whatever is renamed.
-//
-// A gate that is root without CAP_SYS_PTRACE, as in a container, may not look
-// into the sandbox of another user; it takes what is mounted as it is.
-func (x *boxed) examine(ctx context.Context, all []shown) error {
-	if len(all) == 0 {
-		return nil
+// examine looks into a sandbox that is built, and fails if something in it is
+// not what was looked at. Its mounts stay from now on, whatever is renamed.
+func (x *boxed) examine(all []shown) error {
+	root, err := openIn(unix.AT_FDCWD, "/proc/"+strconv.Itoa(x.init)+"/root", 0)
+	if errors.Is(err, os.ErrPermission) {
+		return errors.New("the gate may not look into it, and runs no hook that it cannot look after: " +
+			"bwrap must not be setuid (chmod u-s), and a gate that is root needs CAP_SYS_PTRACE, or to be another user")
 	}
-	root, err := x.root(ctx)
-	switch {
-	case errors.Is(err, os.ErrPermission):
-		return nil
-	case err != nil:
-		return err
+	if err != nil {
+		return fmt.Errorf("root of the sandbox: %w", err)
 	}
 	defer root.Close()
+	for _, path := range []string{"/tmp", "/dev/shm"} {
+		f, err := openIn(int(root.Fd()), path, unix.RESOLVE_IN_ROOT)
+		if err != nil {
+			return fmt.Errorf("%q in the sandbox: %w", path, err)
+		}
+		x.memory = append(x.memory, f)
+	}
 	for _, s := range all {
 		f, err := openIn(int(root.Fd()), s.path, unix.RESOLVE_IN_ROOT)
 		if err != nil {
@@ -53,35 +52,6 @@ func (x *boxed) examine(ctx context.Context, all []shown) error {
 		}
 	}
 	return nil
-}
-
-// examineEvery is a small part of the milliseconds that bwrap takes.
-const examineEvery = 200 * time.Microsecond
-
-// root is the sandbox's root directory once it is complete: bwrap goes from the
-// host's to a bare one to that of the sandbox, which alone is of its own and
-// has an /etc/passwd.
-func (x *boxed) root(ctx context.Context) (*os.File, error) {
-	host, err := os.Stat("/")
-	if err != nil {
-		return nil, err
-	}
-	for ctx.Err() == nil {
-		root, err := openIn(unix.AT_FDCWD, "/proc/"+strconv.Itoa(x.init)+"/root", 0)
-		if err != nil {
-			return nil, fmt.Errorf("root of the sandbox: %w", err)
-		}
-		info, err := root.Stat()
-		if err == nil && !os.SameFile(info, host) {
-			if f, err := openIn(int(root.Fd()), "/etc/passwd", unix.RESOLVE_IN_ROOT); err == nil {
-				f.Close()
-				return root, nil
-			}
-		}
-		root.Close()
-		time.Sleep(examineEvery)
-	}
-	return nil, ctx.Err()
 }
 
 // openIn opens a path for looking at what it is, not at what is in it.

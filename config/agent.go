@@ -81,7 +81,7 @@ func (r *resource) inlineHooks(hooks *object, spec *gate.Spec) {
 	}
 	for _, f := range hooks.rest() {
 		r.errorf(hooks.child(f.name), f.pos, "hooks has no event %q, want one of %s%s", cut(f.name),
-			strings.Join(hookEvents, ", "), didYouMean(f.name, hookEvents))
+			strings.Join(hookEvents, ", "), DidYouMean(f.name, hookEvents))
 	}
 }
 

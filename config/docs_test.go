@@ -44,7 +44,7 @@ func TestServerFilePage(t *testing.T) {
 	})
 	known := regexp.MustCompile(`key "zzzzzzzzzz" is unknown; known here: (.*)`)
 	for name, file := range map[string]string{
-		"top": "zzzzzzzzzz: 1", "models": "models: {zzzzzzzzzz: 1}", "provider": "models: {providers: {gemini: {zzzzzzzzzz: 1}}}",
+		"top": "zzzzzzzzzz: 1", "http": "http: {zzzzzzzzzz: 1}", "models": "models: {zzzzzzzzzz: 1}", "provider": "models: {providers: {gemini: {zzzzzzzzzz: 1}}}",
 		"sandbox":        "sandbox: {zzzzzzzzzz: 1}",
 		"sandbox limits": "sandbox: {limits: {zzzzzzzzzz: 1}}", "transcripts": "transcripts: {zzzzzzzzzz: 1}", "limits": "limits: {zzzzzzzzzz: 1}",
 		"retention": "retention: {zzzzzzzzzz: 1}",

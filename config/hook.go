@@ -102,7 +102,8 @@ func readJudging(o *object, h *gate.Hook) {
 	} else if len(h.Models) > 0 && h.Votes < len(h.Models) {
 		o.errorf(o.child("models"), o.place("models"), "models has %d names for %d votes: set votes to an odd number from %[1]d on", len(h.Models), max(h.Votes, 1))
 	}
-	for _, name := range []string{"threshold", "evidence", "votes", "models"} {
+	h.Cache = o.flag("cache")
+	for _, name := range []string{"threshold", "evidence", "votes", "models", "cache"} {
 		if n := o.value(name); n != nil && h.Type != gate.PromptHook {
 			o.warnf(o.child(name), n.pos, "%s has no effect on a command hook", name)
 		}

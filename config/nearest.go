@@ -17,8 +17,9 @@ func nearest(word string, legal []string) string {
 	return best
 }
 
-// didYouMean is the tail of a message, or "" when nothing is near.
-func didYouMean(word string, legal []string) string {
+// DidYouMean is the tail of a message about a word that is none of the legal
+// ones: the one it most likely means, or "" when nothing is near.
+func DidYouMean(word string, legal []string) string {
 	if l := nearest(word, legal); l != "" {
 		return "; did you mean " + quoted(l) + "?"
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -131,13 +130,11 @@ func appendFields(b []byte, fields []field) []byte {
 }
 
 func appendText(b []byte, s string) []byte {
-	var out strings.Builder
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil { // a string always has a JSON form
+	text, err := gate.PlainJSON(s)
+	if err != nil { // a string always has a JSON form
 		panic(err)
 	}
-	return append(b, strings.TrimSuffix(out.String(), "\n")...)
+	return append(b, text...)
 }
 
 // whole is the number as an integer; 30.0 is one. Beyond ±1e9, which nothing

@@ -72,7 +72,7 @@ func (o *object) oneOf(name string, legal ...string) string {
 	if slices.Contains(legal, n.text) {
 		return n.text
 	}
-	o.errorf(o.child(name), n.pos, "%s is %q, want one of %s%s", name, cut(n.shown()), strings.Join(legal, ", "), didYouMean(n.shown(), legal))
+	o.errorf(o.child(name), n.pos, "%s is %q, want one of %s%s", name, cut(n.shown()), strings.Join(legal, ", "), DidYouMean(n.shown(), legal))
 	return ""
 }
 
@@ -182,7 +182,7 @@ func (o *object) unknown(strict bool) {
 		if !strict && o.full() { // looking for what was meant costs more than reading it
 			return
 		}
-		hint := didYouMean(f.name, left)
+		hint := DidYouMean(f.name, left)
 		if strict {
 			if hint == "" {
 				hint = "; known here: " + strings.Join(o.asked, ", ")

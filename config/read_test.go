@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"stopgate/gate"
+	"stopgate/internal/contract"
 )
 
 func TestUnreadableText(t *testing.T) {
@@ -171,8 +172,7 @@ func TestReadSpecFile(t *testing.T) {
 // FuzzReadSpec: nothing panics, an answer is JSON, and what was accepted reads
 // back equal from its document.
 func FuzzReadSpec(f *testing.F) {
-	needContract(f)
-	for _, pattern := range []string{filepath.Join(sharedExamples, "azure-*"), "../examples/*.yaml"} {
+	for _, pattern := range []string{filepath.Join(contract.Dir(f, "spec/examples"), "azure-*"), "../examples/*.yaml"} {
 		files, _ := filepath.Glob(pattern)
 		if len(files) == 0 {
 			f.Fatalf("no files %s", pattern)
@@ -210,8 +210,7 @@ func FuzzReadSpec(f *testing.F) {
 
 func BenchmarkReadSpec(b *testing.B) {
 	for _, name := range []string{"azure-hooked.yaml", "azure-agent.json"} {
-		needContract(b)
-		data, err := os.ReadFile(filepath.Join(sharedExamples, name))
+		data, err := os.ReadFile(filepath.Join(contract.Dir(b, "spec/examples"), name))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -16,6 +16,7 @@ type Server struct {
 	Listen      string // host:port
 	Data        string // directory of everything that survives a restart
 	Agents      string // directory of specs, loaded and watched; empty: none
+	HTTP        HTTP
 	Models      Models
 	Sandbox     Sandbox
 	Transcripts Transcripts
@@ -55,7 +56,7 @@ const (
 	WorkspaceReadWrite Workspace = "read-write"
 )
 
-// SandboxLimits bound one script.
+// SandboxLimits bound one script. Their defaults are [LoadServer]'s alone.
 type SandboxLimits struct {
 	Memory    int64 // bytes
 	Processes int
@@ -96,21 +97,10 @@ const (
 	DurableProcess Durability = "process" // kill -9, not a power cut
 )
 
-// Validate checks what a flag may have changed after the file was read, and
-// what depends on several values. All problems come at once, in an
-// [*gate.Error] with CodeValidation. [LoadServer] has called it already.
-func (s Server) Validate() error {
-	var f findings
-	s.validate(&f, func(string) pos { return pos{} })
-	if len(f.list) == 0 {
-		return nil
-	}
-	return refusal(gate.CodeValidation, f.list)
-}
-
-// validate is Validate with a place for each finding.
+// validate checks what a flag may have changed after the file was read, and what
+// depends on several values. at is where a path's value stands.
 func (s Server) validate(f *findings, at func(path string) pos) {
-	loopback, err := isLoopback(s.Listen)
+	loopback, err := IsLoopback(s.Listen)
 	switch {
 	case err != nil:
 		f.errorf("listen", at("listen"), "listen is %q, want host:port as 127.0.0.1:8790: %s", s.Listen, err)
@@ -137,9 +127,10 @@ func (s Server) validate(f *findings, at func(path string) pos) {
 	}
 }
 
-// isLoopback reports whether an address can be reached from this machine only.
-// A name other than localhost is not trusted to stay one.
-func isLoopback(address string) (bool, error) {
+// IsLoopback reports whether an address, as host:port, can be reached from this
+// machine only. A name other than localhost is not trusted to stay one. The
+// error says why it is no address.
+func IsLoopback(address string) (bool, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return false, fmt.Errorf("no host and port in it")

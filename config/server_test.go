@@ -45,6 +45,7 @@ func TestServerDefaults(t *testing.T) {
 	want := Server{
 		Listen: "127.0.0.1:8790",
 		Data:   "/home/dev/.local/state/stopgate",
+		HTTP:   HTTP{ShutdownGrace: 30 * time.Second},
 		Models: Models{Providers: map[string]Provider{}, Tiers: map[string]string{}, Named: map[string]string{}},
 		Sandbox: Sandbox{Mode: SandboxAuto, Workspace: WorkspaceNone,
 			Limits: SandboxLimits{Memory: 512 << 20, Processes: 64, FileSize: 64 << 20, OpenFiles: 256, CPU: 5 * time.Minute}},
@@ -111,6 +112,7 @@ limits:
   judge_tokens: 6000
   agent_daily_tokens: 7
 retention: {records: 30d}
+http: {hosts: [gate.example], origins: ["https://console.example"], shutdown_grace: 5m}
 models:
   providers:
     main: {kind: gemini, api_key: "${KEY}", base_url: "http://127.0.0.1:1"}
@@ -133,6 +135,7 @@ models:
 		Limits: Limits{EvaluateBody: 64 << 20, SpecBody: 4 << 20, ParallelHooks: 2, Evaluations: 3, CommandHooks: 4,
 			JudgeRounds: 5, JudgeTokens: 6000, AgentDailyTokens: 7},
 		Retention: Retention{Records: 30 * 24 * time.Hour},
+		HTTP:      HTTP{Hosts: []string{"gate.example"}, Origins: []string{"https://console.example"}, ShutdownGrace: 5 * time.Minute},
 		Models: Models{Default: "main",
 			Providers: map[string]Provider{"main": {Kind: "gemini", APIKey: "007", BaseURL: "http://127.0.0.1:1"}, "cloud": {Kind: "gemini", APIKey: "other"}},
 			Tiers: map[string]string{"Reasoning": "main/gemini-2.5-pro", "ReasoningFast": "main/gemini-2.5-flash", "GeneralPurpose": "main/gemini-2.5-flash",
@@ -156,6 +159,8 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"size", "limits: {spec_body: 3 apples}\n", `spec_body is the text "3 apples", want a size as 64MiB`},
 		{"size too large", "limits: {spec_body: 9999999999TiB}\n", "want a size as 64MiB"},
 		{"size too small", "sandbox: {limits: {memory: 1MiB}}\n", "want at least 16777216 bytes"},
+		{"too few processes", "sandbox: {limits: {processes: 3}}\n", "want a whole number of 4 or more"},
+		{"files too small", "sandbox: {limits: {file_size: 1023KiB}}\n", "want at least 1048576 bytes"},
 		{"size that is a flag", "limits: {spec_body: true}\n", "spec_body is true, want a size"},
 		{"duration", "retention: {records: -1h}\n", `records is the text "-1h", want a duration`},
 		{"negative seconds", "retention: {records: -1}\n", "records is the number -1, want a duration"},
@@ -221,19 +226,21 @@ func TestServerFileIsStrict(t *testing.T) {
 func TestServerListensOnLoopbackOnly(t *testing.T) {
 	for listen, loopback := range map[string]bool{"127.0.0.1:8790": true, "127.9.9.9:1": true, "[::1]:1": true, "localhost:0": true, "[::ffff:127.0.0.1]:1": true,
 		"0.0.0.0:8790": false, ":8790": false, "[::]:1": false, "192.168.0.1:1": false, "gate.example:1": false, "127.0.0.1.example:1": false} {
-		s := Server{Listen: listen, Data: "/d", Sandbox: Sandbox{Mode: SandboxAuto}}
-		if err := s.Validate(); (err == nil) != loopback || err != nil && !strings.Contains(err.Error(), "put a proxy that authenticates before it") {
+		_, err := LoadServer("", atHome, func(s *Server) { s.Listen = listen })
+		if (err == nil) != loopback || err != nil && !strings.Contains(err.Error(), "put a proxy that authenticates before it") {
 			t.Errorf("%s: %v", listen, err)
 		}
 	}
 	t.Run("process mode elsewhere is refused for a reason of its own", func(t *testing.T) {
-		s := Server{Listen: "0.0.0.0:1", Data: "/d", Sandbox: Sandbox{Mode: SandboxProcess}}
-		e, _ := errors.AsType[*gate.Error](s.Validate())
+		on := func(listen string) error {
+			_, err := LoadServer("", atHome, func(s *Server) { s.Listen, s.Sandbox.Mode = listen, SandboxProcess })
+			return err
+		}
+		e, _ := errors.AsType[*gate.Error](on("0.0.0.0:1"))
 		if e == nil || len(e.Details) != 2 || !strings.Contains(e.Details[1].Message, "process does not confine scripts") {
 			t.Errorf("error is %+v", e)
 		}
-		s.Listen = "127.0.0.1:1"
-		if err := s.Validate(); err != nil {
+		if err := on("127.0.0.1:1"); err != nil {
 			t.Errorf("on loopback: %v", err)
 		}
 	})

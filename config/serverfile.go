@@ -114,6 +114,7 @@ func (r *serverReader) server() Server {
 	if listen := top.text("listen"); listen != "" {
 		s.Listen = listen
 	}
+	s.HTTP = readHTTP(section(top, "http"))
 	s.Models = r.models(section(top, "models"))
 	s.Sandbox = r.sandbox(section(top, "sandbox"))
 	s.Transcripts = r.transcripts(section(top, "transcripts"), s.Listen)
@@ -153,8 +154,8 @@ func (r *serverReader) sandbox(o *object) Sandbox {
 	defer l.unknown(true)
 	s.Limits = SandboxLimits{
 		Memory:    size(l, "memory", 512<<20, 16<<20), // an interpreter alone takes some 10 MiB
-		Processes: number(l, "processes", 64, 1),
-		FileSize:  size(l, "file_size", 64<<20, 1<<10),
+		Processes: number(l, "processes", 64, 4),      // the sandbox's own is one, and so is a command's in $( )
+		FileSize:  size(l, "file_size", 64<<20, 1<<20),
 		OpenFiles: number(l, "open_files", 256, 16),
 		// As long as the longest time-out that is not warned about.
 		CPU: duration(l, "cpu", gate.LongTimeout),
@@ -172,7 +173,7 @@ var hostTranscripts = []string{".claude/projects", ".codex/sessions", ".copilot/
 func (r *serverReader) transcripts(o *object, listen string) Transcripts {
 	defer o.unknown(true)
 	var roots []string
-	if loopback, _ := isLoopback(listen); loopback {
+	if loopback, _ := IsLoopback(listen); loopback {
 		if home := r.getenv("HOME"); filepath.IsAbs(home) {
 			for _, dir := range hostTranscripts {
 				roots = append(roots, filepath.Join(home, dir))

@@ -247,7 +247,7 @@ func (r *resource) readType(body string) (gate.SpecKind, bool) {
 		}
 	}
 	r.wrongType = true
-	r.errorf(r.typeField, n.pos, "%s is %s, want %s%s", r.typeField, n.describe(), strings.Join(legal, " or "), didYouMean(n.text, legal))
+	r.errorf(r.typeField, n.pos, "%s is %s, want %s%s", r.typeField, n.describe(), strings.Join(legal, " or "), DidYouMean(n.text, legal))
 	return "", false
 }
 

@@ -12,27 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"stopgate/gate"
+	"stopgate/internal/contract"
 )
 
 const (
 	asJSON = "application/json"
 	asYAML = "application/yaml"
 )
-
-// sharedExamples are the documentation's examples, beside the checkout.
-const sharedExamples = "../../shared/spec/examples"
-
-// needContract skips a test that needs the contract, which lies beside the
-// checkout as ../shared; in CI its absence is a failure.
-func needContract(t testing.TB) {
-	t.Helper()
-	if _, err := os.Stat(sharedExamples); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("the contract is not beside the checkout: %v", err)
-		}
-		t.Skip("the contract (../shared) is not beside this checkout")
-	}
-}
 
 // compareSpecs compares matchers by their pattern and documents as text.
 var compareSpecs = cmp.Options{
@@ -111,10 +97,9 @@ func runBodies(t *testing.T, cases []bodyCase) {
 }
 
 func TestAzure01AgentJSON(t *testing.T) {
-	needContract(t)
-	body, err := os.ReadFile(filepath.Join(sharedExamples, "azure-agent.json"))
+	body, err := os.ReadFile(filepath.Join(contract.Dir(t, "spec/examples"), "azure-agent.json"))
 	if err != nil {
-		t.Fatalf("the specification's examples belong beside the checkout: %v", err)
+		t.Fatal(err)
 	}
 	spec, warnings := accepted(t, "application/json; charset=utf-8", string(body))
 	if warnings != "" {
@@ -367,10 +352,10 @@ func TestAzure11TypeOfHookIsTheOneSent(t *testing.T) {
 }
 
 func TestSpecificationExamplesReadUnchanged(t *testing.T) {
-	needContract(t)
-	files, _ := filepath.Glob(filepath.Join(sharedExamples, "azure-*"))
+	examples := contract.Dir(t, "spec/examples")
+	files, _ := filepath.Glob(filepath.Join(examples, "azure-*"))
 	if len(files) < 5 {
-		t.Fatalf("the specification's examples belong beside the checkout, in %s: found %d", sharedExamples, len(files))
+		t.Fatalf("%d examples in %s", len(files), examples)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)

@@ -106,7 +106,7 @@ func (a *answer) read(fields map[string]json.RawMessage) error {
 		// script must not open the gate.
 		empty := f.decides && (string(raw) == "null" || string(raw) == `""`)
 		if err := json.Unmarshal(raw, f.into); err != nil || empty {
-			return fmt.Errorf("%q is %s, want %s", f.key, cutAtRune(string(raw), 40), f.want)
+			return fmt.Errorf("%q is %s, want %s", f.key, Cut(string(raw), 40), f.want)
 		}
 	}
 	a.strayContext = stray != ""
@@ -129,7 +129,7 @@ func (a *answer) verdict(event EventName) (Verdict, error) {
 		}
 		o, ok := decisionWords[word]
 		if !ok {
-			return Verdict{}, fmt.Errorf("decision %q is unknown: want allow, block, deny or ask", cutAtRune(word, 40))
+			return Verdict{}, fmt.Errorf("decision %q is unknown: want allow, block, deny or ask", Cut(word, 40))
 		}
 		if word == "defer" {
 			v.note(Deferred)
@@ -185,7 +185,7 @@ func readObject(b []byte) (map[string]json.RawMessage, error) {
 			return nil, errors.New("not valid JSON")
 		}
 		if _, twice := fields[key]; twice {
-			return nil, fmt.Errorf("key %q is given twice", cutAtRune(key, 40))
+			return nil, fmt.Errorf("key %q is given twice", Cut(key, 40))
 		}
 		fields[key] = raw
 	}

@@ -83,7 +83,7 @@ func combine(ev *Event, verdicts []Verdict) Decision {
 		}
 	}
 	if len(d.Reason) > MaxReasonBytes {
-		d.Reason = cutAtRune(d.Reason, MaxReasonBytes-len("…")) + "…"
+		d.Reason = Cut(d.Reason, MaxReasonBytes-len("…")) + "…"
 	}
 	if d.Outcome == Block && name == PostToolUse && ev.Protocol == Native {
 		d.Reason += "\n\n" + Withheld
@@ -119,7 +119,7 @@ const MaxReasonBytes = 9000
 func cutReason(v *Verdict) {
 	v.Reason = strings.TrimSpace(v.Reason)
 	if len(v.Reason) > MaxReasonBytes {
-		v.Reason = strings.TrimSpace(cutAtRune(v.Reason, MaxReasonBytes-len("…"))) + "…"
+		v.Reason = strings.TrimSpace(Cut(v.Reason, MaxReasonBytes-len("…"))) + "…"
 		v.note(ReasonCut)
 	}
 }

@@ -64,16 +64,16 @@ func contextJSON(ev *Event, h *Hook, loop loopState, transcript Transcript) []by
 			c.toolContext.toolOutcome = &toolOutcome{ev.ToolResult, ev.ToolSucceeded}
 		}
 	}
-	b, err := marshal(c)
+	b, err := PlainJSON(c)
 	if err != nil { // every field above always has a JSON form
 		panic(err)
 	}
 	return b
 }
 
-// marshal is json.Marshal that leaves <, > and & readable for scripts and
+// PlainJSON is json.Marshal that leaves <, > and & readable for scripts and
 // models.
-func marshal(v any) ([]byte, error) {
+func PlainJSON(v any) ([]byte, error) {
 	var b jsonBuffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -1,12 +1,10 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,12 +33,15 @@ type Gate struct {
 
 // Options are what a caller adds to an event.
 type Options struct {
-	// Idempotency is a reservation that the caller holds; Decide completes it
-	// with its commit.
-	Idempotency IdempotencyKey
+	// Idempotency is the request that the decision answers, if it came with a
+	// key: the commit completes it, reserved or not.
+	Idempotency Request
 	// Specs, when not nil, take the place of the gate's own policies: for dry
 	// runs and for evaluations without a server.
 	Specs []*Spec
+	// AllActive asks agent-level hooks that are inactive as well: what is tried
+	// is meant to be tried.
+	AllActive bool
 }
 
 // Decide answers one event. It is the straight path of DESIGN §2:
@@ -49,8 +50,9 @@ type Options struct {
 //
 // An error means that there is no decision, since the request was wrong: an
 // [*Error] with CodeNotFound (unknown agent) or CodeValidation (a transcript
-// that may not be read). Whatever goes wrong after that is inside the
-// decision.
+// that may not be read); or since it has one already: CodeConflict (another
+// decision answered its key meanwhile) or CodeIdempotencyMismatch (its key
+// belongs to another body). Whatever else goes wrong is inside the decision.
 //
 // When ctx ends, hooks that still run have timed out.
 func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, error) {
@@ -65,9 +67,11 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 		return Decision{}, err
 	}
 	e.concerned = len(candidates) > 0
-	e.hooks = e.activated(ctx, candidates)
+	if e.hooks = candidates; !opt.AllActive {
+		e.hooks = e.activated(ctx, candidates)
+	}
 	if ev.Probe != "" {
-		return e.probe(ctx), nil
+		return e.probe(ctx)
 	}
 	e.deferred = len(ev.Background) > 0 && agent != nil && agent.DeferForBackground && ev.Name.hookEvent() == Stop
 
@@ -81,62 +85,12 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 
 	e.readCounts(ctx)
 	e.verdicts = e.evaluate(ctx, transcript)
-	return e.commit(ctx), nil
-}
-
-func policiesOf(specs []*Spec) *Policies {
-	p := &Policies{}
-	p.SetFiles(specs)
-	return p
-}
-
-// match is the hooks that are about the event, in firing order: agent level
-// first, then the agent's own (spec/azure.md 39); and the agent's spec, nil for
-// one that has none. SubagentStop moves the event
-// to the agent that its agent_type names; a host's sub-agent without such a
-// spec is not gated (spec/claude-code.md 12).
-func (p *Policies) match(ev *Event) ([]*Hook, *Spec, error) {
-	set := p.current()
-	if ev.Name == SubagentStop {
-		// Without an id of its own a sub-agent would share the main agent's
-		// counts, and its end would reset them.
-		ev.SubAgent = cmp.Or(ev.SubAgent, ev.AgentType, "sub-agent")
+	d, err := e.commit(ctx)
+	if errors.Is(err, ErrStale) { // once: nothing is skipped at the cap a second time
+		e.verdicts = e.evaluate(ctx, transcript)
+		d, err = e.commit(ctx)
 	}
-	if ev.Name == SubagentStop && (ev.AgentType != "" || ev.Protocol != Native) {
-		if set.agents[ev.AgentType] == nil {
-			return nil, nil, nil
-		}
-		ev.Agent = ev.AgentType
-	}
-	agent := set.agents[ev.Agent]
-	if agent == nil && ev.Agent != "default" {
-		return nil, nil, Errorf(CodeNotFound, "agent %q is not known: PUT its spec first, or name the agent \"default\" for agent-level hooks only", ev.Agent)
-	}
-	if ev.Name.hookEvent() == PostToolUse && !ev.ToolSucceeded {
-		return nil, agent, nil // spec/azure.md 26
-	}
-	var hooks []*Hook
-	for _, s := range set.hooks {
-		hooks = matching(hooks, s, ev)
-	}
-	if agent != nil {
-		hooks = matching(hooks, agent, ev)
-	}
-	return hooks, agent, nil
-}
-
-func matching(hooks []*Hook, s *Spec, ev *Event) []*Hook {
-	for i := range s.Hooks {
-		h := &s.Hooks[i]
-		if h.Event != ev.Name.hookEvent() {
-			continue
-		}
-		if h.Event.ForTool() && !h.Matcher.Match(ev.ToolName) && !slices.ContainsFunc(ev.ToolAliases, h.Matcher.Match) {
-			continue
-		}
-		hooks = append(hooks, h)
-	}
-	return hooks
+	return d, err
 }
 
 // evaluation is one event on its way through Decide.
@@ -145,7 +99,7 @@ type evaluation struct {
 	ev          *Event
 	id          string
 	began       time.Time
-	idempotency IdempotencyKey
+	idempotency Request
 	concerned   bool // hooks are about the event, whether or not they are active
 	uncounted   bool // nobody was asked, so the ledger stays as it is
 	deferred    bool // the agent's tasks still run, and its spec says to wait for them
@@ -260,13 +214,34 @@ func lastTurn(ev *Event) bool {
 	return ev.Name.hookEvent() == Stop && ev.MaxTurns > 0 && ev.Turn >= ev.MaxTurns
 }
 
+// atCap reports whether the hook of a verdict was skipped because of the cap.
+func atCap(v *Verdict) bool { return v.Outcome == Skipped && v.Has(Capped) }
+
+// skippedInVain reports whether a hook was skipped because of a cap that these
+// counts are under: another Stop was let through at the cap, or the user spoke,
+// and this one belongs to the loop that begins there
+// (docs/decisions/0006-two-stops-at-the-cap.md).
+func (e *evaluation) skippedInVain(now Counts) bool {
+	for i := range e.verdicts {
+		if atCap(&e.verdicts[i]) {
+			return now.opened(e.ev).PromptRejections < rejectionCap(e.hooks)
+		}
+	}
+	return false
+}
+
 // evaluate asks every hook, at most Parallel at once, and answers in firing
-// order. It returns when all have answered.
+// order. It returns when all have answered. Where there are verdicts already,
+// only those whose hooks were skipped at the cap are sought again.
 func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verdict {
 	verdicts := make([]Verdict, len(e.hooks))
 	slots := make(chan struct{}, max(e.gate.Parallel, 1))
 	var running sync.WaitGroup
 	for i, h := range e.hooks {
+		if e.verdicts != nil && !atCap(&e.verdicts[i]) {
+			verdicts[i] = e.verdicts[i]
+			continue
+		}
 		if why, skipped := e.skip(h); skipped {
 			verdicts[i] = Verdict{Outcome: Skipped}
 			verdicts[i].note(why)
@@ -342,6 +317,10 @@ func (e *evaluation) context(h *Hook, transcript Transcript) []byte {
 	return contextJSON(&ev, h, e.loop(counts), transcript)
 }
 
+// noProgressAfter rejections in a row for the same reason the loop goes nowhere,
+// and the record says so.
+const noProgressAfter = 3
+
 // resolve is what the verdicts come to with the counts as they are now: pure,
 // so that a commit may call it again when another event came in between.
 func (e *evaluation) resolve(now Counts) (Decision, Counts) {
@@ -373,7 +352,7 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 			for i := range verdicts {
 				d.Forced = d.Forced || verdicts[i].Has(Capped)
 			}
-		case now.LastReason != "" && strings.TrimSpace(d.Reason) == now.LastReason:
+		case now.SameReason >= noProgressAfter-1 && strings.TrimSpace(d.Reason) == now.LastReason:
 			for i := range verdicts {
 				if verdicts[i].objects() {
 					verdicts[i].note(NoProgress)
@@ -406,78 +385,4 @@ func withholdContext(d *Decision) {
 	for i := range d.Hooks {
 		d.Hooks[i].Injected = false
 	}
-}
-
-// commit stores the decision and answers it. If the store fails, a block
-// leaves as a block; an allow follows OnGateError, except where no hook
-// matched (DESIGN §2).
-func (e *evaluation) commit(ctx context.Context) Decision {
-	// A caller that has gone away, or a deadline that ended the hooks, does
-	// not undo what was decided.
-	ctx = context.WithoutCancel(ctx)
-	took := e.gate.Now().Sub(e.began)
-	var rec Record
-	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency,
-		Settle: func(now Counts) (Counts, Record) {
-			d, next := e.resolve(now)
-			rec = e.record(d, took)
-			return next, rec
-		}}
-	if !e.counted() {
-		c.Key.Session = ""
-	}
-	if err := e.gate.Store.Commit(ctx, c); err != nil {
-		e.storeFailed(err)
-		d, _ := e.resolve(e.seen)
-		rec = e.record(d, took)
-	}
-	if e.gate.Observe != nil {
-		e.gate.Observe(rec)
-	}
-	return rec.Decision
-}
-
-// DecideForHost is Decide for hosts that take an error for "allow": what goes
-// wrong is answered by OnGateError. When ctx ends, hooks that still run have
-// timed out.
-func (g *Gate) DecideForHost(ctx context.Context, ev Event) Decision {
-	if ev.Name == "" {
-		return Decision{Outcome: Allow} // no hook is about it
-	}
-	d, err := g.Decide(ctx, ev, Options{})
-	if err == nil {
-		return d
-	}
-	code := Internal
-	if CodeOf(err) == CodeNotFound {
-		code = UnknownAgent
-	}
-	return g.Fail(ctx, ev, &Failure{Code: code, Message: err.Error()})
-}
-
-// Fail answers an event that the gate could not take on: by OnGateError, with
-// the cause in the answer. It is recorded where that is possible, and counts
-// nothing.
-func (g *Gate) Fail(ctx context.Context, ev Event, cause *Failure) Decision {
-	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), concerned: true, uncounted: true, gateError: cause}
-	return e.commit(ctx)
-}
-
-// refuse makes an allow a block because the gate itself failed and was told to
-// block then. A Start cannot be blocked, and the last turn must end.
-func refuse(ev *Event, d *Decision) {
-	if ev.Name == Start || lastTurn(ev) {
-		return
-	}
-	d.Outcome, d.Forced = Block, false
-	d.Reason = fmt.Sprintf("The gate itself failed (%s), and it is set to block then.", d.GateError.Code)
-	if ev.Name.hookEvent() == Stop {
-		d.Messages = append([]Message{{Role: "user", Content: d.Reason}}, d.Messages...)
-	}
-}
-
-func (e *evaluation) record(d Decision, took time.Duration) Record {
-	return Record{Decision: d, Time: e.began.UTC(), Agent: e.ev.Agent, Session: e.ev.Session, SubAgent: e.ev.SubAgent,
-		Event: e.ev.Name, Protocol: e.ev.Protocol, Tool: e.ev.ToolName, DryRun: e.ev.Dry,
-		DurationMS: took.Milliseconds(), Payload: e.ev.Payload}
 }

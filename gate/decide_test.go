@@ -423,6 +423,78 @@ func TestAzure38TwoAtOnceNeverPassTheCap(t *testing.T) {
 	})
 }
 
+// Of two Stops at once at the cap, one is the forced allow; it ends the loop,
+// so the other is judged (docs/decisions/0006-two-stops-at-the-cap.md).
+func TestAzure38TwoAtOnceAtTheCap(t *testing.T) {
+	type asked struct {
+		hook  string
+		count int
+	}
+	for _, c := range []struct {
+		name    string
+		between func(t *testing.T, g *Gate)
+	}{
+		{"another Stop", func(t *testing.T, g *Gate) {
+			if d := decide(t, g, stop("s")); d.Outcome != Allow || !d.Forced {
+				t.Errorf("the one that commits first: %+v", d)
+			}
+		}},
+		{"the user spoke", func(t *testing.T, g *Gate) {
+			decide(t, g, Event{Name: UserPromptSubmit, Protocol: Native, Agent: "a", Session: "s", Prompt: "go on", ByPerson: true})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMemory()
+			var calls []asked
+			see := func(v Verdict) func(Input) Verdict {
+				return func(in Input) Verdict {
+					var told struct {
+						Count int `json:"stop_rejection_count"`
+					}
+					if err := json.Unmarshal(in.Context, &told); err != nil {
+						t.Error(err)
+					}
+					calls = append(calls, asked{in.Hook.Name, told.Count})
+					return v
+				}
+			}
+			g := newGate(m, answers{"p": see(Verdict{Outcome: Block, Reason: "no"}), "c": see(Verdict{Outcome: Allow})}, agent(prompt("p", 1), Hook{Name: "c"}))
+			g.Parallel = 1
+			decide(t, g, stop("s"))
+			calls = nil
+			m.between = func() { c.between(t, g); calls = nil }
+			d := decide(t, g, stop("s"))
+			if d.Outcome != Block || d.Forced || d.StopRejectionCount != 1 || d.GateError != nil {
+				t.Errorf("the second: %+v", d)
+			}
+			// The judge, with the new counts; the script was asked before and is not again.
+			if diff := cmp.Diff([]asked{{"p", 0}}, calls, cmp.AllowUnexported(asked{})); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			if last := m.records[len(m.records)-1]; last.EvaluationID != d.EvaluationID || last.Outcome != Block || len(last.Hooks) != 2 {
+				t.Errorf("recorded %+v", last.Decision)
+			}
+		})
+	}
+	t.Run("a store that goes down in between", func(t *testing.T) {
+		m := newMemory()
+		g := newGate(m, answers{"p": block("no")}, agent(prompt("p", 1)))
+		decide(t, g, stop("s"))
+		m.between = func() { decide(t, g, stop("s")); m.broken = errBroken }
+		if d := decide(t, g, stop("s")); !d.Degraded || d.GateError == nil {
+			t.Errorf("%+v", d)
+		}
+	})
+	t.Run("a store that always says stale", func(t *testing.T) {
+		m := newMemory()
+		g := newGate(m, answers{"p": block("no")}, agent(prompt("p", 1)))
+		m.broken = ErrStale
+		if d := decide(t, g, stop("s")); d.Outcome != Block || d.GateError == nil {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
 func TestAzure39LevelsAndOrder(t *testing.T) {
 	var asked []string
 	see := func(in Input) Verdict {
@@ -484,6 +556,10 @@ func TestAzure12Activation(t *testing.T) {
 	}
 	if got := reason("other"); got != "al" {
 		t.Errorf("another thread: %q", got)
+	}
+	d, err := g.Decide(t.Context(), stop("s"), Options{AllActive: true})
+	if err != nil || d.Reason != "od\n\nal" {
+		t.Errorf("all active: %q, %v", d.Reason, err)
 	}
 }
 
@@ -697,11 +773,18 @@ func (c checksContext) Commit(ctx context.Context, commit Commit) error {
 
 func TestNoProgressIsNoted(t *testing.T) { // fault loop-03, fault G01
 	g := newGate(newMemory(), answers{"h": block("same words")}, agent(Hook{Name: "h"}))
-	if d := decide(t, g, stop("s")); d.Hooks[0].Has(NoProgress) {
-		t.Error("noted on the first rejection")
+	for i := range 5 {
+		if d := decide(t, g, stop("s")); d.Hooks[0].Has(NoProgress) != (i >= 2) {
+			t.Errorf("rejection %d: notes %v", i+1, d.Hooks[0].Notes)
+		}
 	}
-	if d := decide(t, g, stop("s")); !d.Hooks[0].Has(NoProgress) {
-		t.Error("not noted on the second")
+	words := ""
+	g = newGate(newMemory(), answers{"h": func(Input) Verdict { return Verdict{Outcome: Block, Reason: words} }}, agent(Hook{Name: "h"}))
+	for i, said := range []string{"a", "a", "b", "a", "a", "a"} {
+		words = said
+		if d := decide(t, g, stop("s")); d.Hooks[0].Has(NoProgress) != (i == 5) {
+			t.Errorf("rejection %d, %q: notes %v", i+1, said, d.Hooks[0].Notes)
+		}
 	}
 }
 

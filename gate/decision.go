@@ -123,9 +123,9 @@ type HookSummary struct {
 	Notes   []Note  `json:"notes"`
 }
 
-// cutAtRune is the longest prefix of s of at most n bytes that does not split
+// Cut is the longest prefix of s of at most n bytes that does not split
 // a rune.
-func cutAtRune(s string, n int) string {
+func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

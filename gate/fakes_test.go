@@ -44,6 +44,9 @@ func (m *memory) Commit(_ context.Context, c Commit) error {
 	}
 	if c.Key.Session != "" {
 		if now := m.counts[c.Key]; now != c.Seen {
+			if c.Stale(now) {
+				return ErrStale
+			}
 			next, rec = c.Settle(now)
 		}
 		m.counts[c.Key] = next

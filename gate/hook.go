@@ -61,7 +61,7 @@ const (
 type Hook struct {
 	Name       string // as declared, or "Stop[0]" for an inline hook without a name
 	Level      Level
-	Dialect    Dialect
+	Dialect    Dialect // whose rules it follows (DESIGN §1); every law here is still Azure's
 	Event      EventName
 	Activation Activation // agent-level hooks; empty means always
 	Type       HookType
@@ -79,6 +79,8 @@ type Hook struct {
 	// they ask, in turn; none: all ask Model.
 	Votes  int
 	Models []string
+	// Cache: a verdict on exactly the same question is given again unasked.
+	Cache bool
 	// Threshold is the probability from which on a judge's verdict is a pass; 0:
 	// [DefaultThreshold]. It matters where the judge gives one.
 	Threshold float64

@@ -15,6 +15,7 @@ type Counts struct {
 	Started          bool   // a Start was answered; its context is given once
 	LastPromptID     string // of the last Stop
 	LastReason       string // of the last rejection, to know our own words again
+	SameReason       int    // how many rejections in a row gave it
 	LastContext      string // mark of the context that went with it
 	LastAnswer       string // mark of the rejected answer, where a host joins them
 }
@@ -34,7 +35,7 @@ func (c Counts) opened(ev *Event) Counts {
 
 // reset begins a new loop: a Stop was allowed, or the user spoke.
 func (c Counts) reset() Counts {
-	c.StopRejections, c.PromptRejections, c.LastReason, c.LastContext, c.LastAnswer = 0, 0, "", "", ""
+	c.StopRejections, c.PromptRejections, c.LastReason, c.SameReason, c.LastContext, c.LastAnswer = 0, 0, "", 0, "", ""
 	return c
 }
 
@@ -91,7 +92,12 @@ func (c Counts) after(ev *Event, d *Decision) Counts {
 		if promptRejected(d.Hooks) {
 			c.PromptRejections++
 		}
-		c.LastReason, c.LastContext = strings.TrimSpace(d.Reason), mark(d.AdditionalContext)
+		reason := strings.TrimSpace(d.Reason)
+		if reason != c.LastReason {
+			c.SameReason = 0
+		}
+		c.SameReason++
+		c.LastReason, c.LastContext = reason, mark(d.AdditionalContext)
 		if ev.AnswersJoined {
 			c.LastAnswer = markAnswer(ev.FinalOutput)
 		}

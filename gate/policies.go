@@ -107,3 +107,58 @@ func (p *Policies) Agents() []*Spec {
 
 // Hooks lists the agent-level hooks in force, in firing order.
 func (p *Policies) Hooks() []*Spec { return slices.Clone(p.current().hooks) }
+
+func policiesOf(specs []*Spec) *Policies {
+	p := &Policies{}
+	p.SetFiles(specs)
+	return p
+}
+
+// match is the hooks that are about the event, in firing order: agent level
+// first, then the agent's own (spec/azure.md 39); and the agent's spec, nil for
+// one that has none. SubagentStop moves the event to the agent that its
+// agent_type names; a host's sub-agent without such a spec is not gated
+// (spec/claude-code.md 12).
+func (p *Policies) match(ev *Event) ([]*Hook, *Spec, error) {
+	set := p.current()
+	if ev.Name == SubagentStop {
+		// Without an id of its own a sub-agent would share the main agent's
+		// counts, and its end would reset them.
+		ev.SubAgent = cmp.Or(ev.SubAgent, ev.AgentType, "sub-agent")
+	}
+	if ev.Name == SubagentStop && (ev.AgentType != "" || ev.Protocol != Native) {
+		if set.agents[ev.AgentType] == nil {
+			return nil, nil, nil
+		}
+		ev.Agent = ev.AgentType
+	}
+	agent := set.agents[ev.Agent]
+	if agent == nil && ev.Agent != "default" {
+		return nil, nil, Errorf(CodeNotFound, "agent %q is not known: PUT its spec first, or name the agent \"default\" for agent-level hooks only", ev.Agent)
+	}
+	if ev.Name.hookEvent() == PostToolUse && !ev.ToolSucceeded {
+		return nil, agent, nil // spec/azure.md 26
+	}
+	var hooks []*Hook
+	for _, s := range set.hooks {
+		hooks = matching(hooks, s, ev)
+	}
+	if agent != nil {
+		hooks = matching(hooks, agent, ev)
+	}
+	return hooks, agent, nil
+}
+
+func matching(hooks []*Hook, s *Spec, ev *Event) []*Hook {
+	for i := range s.Hooks {
+		h := &s.Hooks[i]
+		if h.Event != ev.Name.hookEvent() {
+			continue
+		}
+		if h.Event.ForTool() && !h.Matcher.Match(ev.ToolName) && !slices.ContainsFunc(ev.ToolAliases, h.Matcher.Match) {
+			continue
+		}
+		hooks = append(hooks, h)
+	}
+	return hooks
+}

@@ -52,6 +52,9 @@ type Transcript interface {
 	// what, what failed, and on which line each stands. Empty where there is no
 	// map, as of long plain text. An error means that it could not be read.
 	Outline(ctx context.Context, limit int) (text string, whole bool, err error)
+	// Fingerprint is the SHA-256 sum of the view; ok is false where it is too
+	// long for that, or cannot be read.
+	Fingerprint(ctx context.Context) (sum [32]byte, ok bool)
 	Close() error
 }
 

@@ -8,7 +8,7 @@ import (
 
 // probe answers the mark of `stopgate doctor`: which hooks would be asked, and
 // none is. It is recorded as a dry run and counts nothing.
-func (e *evaluation) probe(ctx context.Context) Decision {
+func (e *evaluation) probe(ctx context.Context) (Decision, error) {
 	e.ev.Dry = true
 	e.verdicts = make([]Verdict, len(e.hooks))
 	for i := range e.verdicts {

@@ -49,10 +49,22 @@ type Commit struct {
 	// it if the counts have changed meanwhile. The last call's results are
 	// the ones stored.
 	Settle func(now Counts) (Counts, Record)
-	// Idempotency is the reservation that this decision completes, in the same
-	// transaction; the zero key: none.
-	Idempotency IdempotencyKey
+	// Stale, when not nil, is asked of counts that have changed meanwhile,
+	// inside the transaction and before Settle: whether no settling makes what
+	// was evaluated fit them. Then nothing is stored, and Commit returns
+	// [ErrStale].
+	Stale func(now Counts) bool
+	// Idempotency is the request that this decision answers; the zero value:
+	// one without a key. The key is claimed, if it is not reserved, and
+	// completed in the same transaction, so that a request is counted once
+	// whatever became of its reservation. CodeConflict: it was answered by
+	// another decision; CodeIdempotencyMismatch: it belongs to another body. In
+	// both cases nothing is stored.
+	Idempotency Request
 }
+
+// ErrStale is a commit whose evaluation does not fit the counts as they are.
+var ErrStale = &Error{Code: CodeConflict, Message: "counts have changed, and with them what must be evaluated"}
 
 // Specs stores resources with their history.
 type Specs interface {
@@ -76,9 +88,16 @@ type Records interface {
 	// Record is one evaluation, whole. CodeNotFound.
 	Record(ctx context.Context, id string) (Record, error)
 	// Records lists evaluations, newest first. next is the cursor of the next
-	// page, empty at the end. A cursor that is not ours: CodeValidation.
+	// page, empty at the end; a page may be shorter than the limit, since it
+	// holds about [PageBytes] at most, and at least one record. A cursor that is
+	// not ours: CodeValidation.
 	Records(ctx context.Context, f RecordFilter) (items []RecordSummary, next string, err error)
 }
+
+// PageBytes is about how much of the records one page holds, in bytes as they
+// are stored without evidence and payload. Reasons and contexts of many hooks
+// make a record of a megabyte, and a thousand of those no page.
+const PageBytes = 4 << 20
 
 // RecordFilter picks evaluations; the zero value of a field picks all.
 type RecordFilter struct {
@@ -101,14 +120,21 @@ type Activations interface {
 // IdempotencyKey is a caller's key, per credential.
 type IdempotencyKey struct{ Credential, Key string }
 
+// Request is what a caller sent with a key.
+type Request struct {
+	Key  IdempotencyKey
+	Body [32]byte // SHA-256 of the request's body
+}
+
 // Idempotency keeps a request from being counted twice (DESIGN §5). A key is
-// kept 24 h from its reservation.
+// kept 24 h from its reservation. What makes a request count once is its
+// [Commit]; a reservation keeps two of them from being evaluated at once.
 type Idempotency interface {
 	// Reserve claims a key. It answers the evaluation that the key already
 	// has, or empty when the caller now holds it until Commit, Release, or the
 	// end of the lease. CodeConflict: another request holds it.
 	// CodeIdempotencyMismatch: it belongs to another body.
-	Reserve(ctx context.Context, key IdempotencyKey, body [32]byte, lease time.Duration) (evaluation string, err error)
+	Reserve(ctx context.Context, r Request, lease time.Duration) (evaluation string, err error)
 	// Renew lengthens the lease of a key that the caller holds.
 	Renew(ctx context.Context, key IdempotencyKey, lease time.Duration) error
 	// Release gives a key back whose evaluation did not come about. A key that

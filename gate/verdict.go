@@ -156,7 +156,7 @@ func CutEvidence(s string) string {
 	if len(s) <= EvidenceBytes {
 		return s
 	}
-	return cutAtRune(s, EvidenceBytes-len(mark)) + mark
+	return Cut(s, EvidenceBytes-len(mark)) + mark
 }
 
 // failed makes the verdict of a hook that could not be asked.

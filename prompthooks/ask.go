@@ -56,11 +56,11 @@ func (t *trial) keep(answer Response) {
 		return
 	}
 	for _, c := range answer.Message.Calls[:min(len(answer.Message.Calls), maxCalls)] {
-		t.steps = append(t.steps, gate.Step{Tool: cut(c.Name, 100), Input: gate.CutEvidence(string(c.Args))})
+		t.steps = append(t.steps, gate.Step{Tool: gate.Cut(c.Name, 100), Input: gate.CutEvidence(string(c.Args))})
 	}
 }
 
-// generate tries one request up to maxTries times. It waits as long as the
+// generate tries one request up to t.tries times. It waits as long as the
 // server asks, and longer each time; where the hook's time does not allow the
 // wait, the error comes at once.
 func (t *trial) generate(ctx context.Context) (Response, error) {
@@ -75,7 +75,10 @@ func (t *trial) generate(ctx context.Context) (Response, error) {
 			return Response{}, err
 		}
 		wait := max(bad.RetryAfter, backoff(try))
-		if try == maxTries {
+		if try >= t.tries {
+			if try == 1 {
+				return Response{}, bad
+			}
 			return Response{}, Errorf(bad.Kind, "%s (after %d tries)", bad.Message, try)
 		}
 		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {

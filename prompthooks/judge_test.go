@@ -74,6 +74,8 @@ func (p page) ReadFile(ctx context.Context, offset, limit int) (string, error) {
 	}
 	return p.read(ctx, offset, limit)
 }
+func (page) Fingerprint(context.Context) ([32]byte, bool) { return [32]byte{}, false }
+
 func (p page) Outline(context.Context, int) (string, bool, error) { return "", false, nil }
 
 func (p page) GrepSearch(ctx context.Context, q gate.Grep) (string, error) {
@@ -372,6 +374,39 @@ func TestAzure32LimitOfRounds(t *testing.T) {
 			t.Errorf("force %q, notes %v", m.last().Force, v.Notes)
 		}
 	})
+}
+
+// A judge still calling tools at 70 % of the timeout is asked for its verdict,
+// and not a moment earlier; what it asked for then is not run any more.
+func TestAzure32VerdictIsDueAt70Percent(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		after time.Duration // of 10 s
+		due   bool
+	}{
+		{"just before", 7*time.Second - time.Nanosecond, false},
+		{"at", 7 * time.Second, true},
+		{"just after", 7*time.Second + time.Nanosecond, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reading := calls(readFile, `{}`)
+				m := scripted(func(r Request) (Response, error) {
+					time.Sleep(c.after)
+					return reading(r)
+				}, calls(submitVerdict, yes))
+				read := false
+				v := ask(t, m, page{read: func(context.Context, int, int) (string, error) {
+					read = true
+					return "1\tuser: x\n", nil
+				}})
+				wantVerdict(t, v, gate.Allow, "")
+				if forced := m.last().Force == submitVerdict; len(m.asked) != 2 || forced != c.due || read == c.due {
+					t.Errorf("asked %d times, verdict asked for %v, the call run %v; want 2, %v, %v", len(m.asked), forced, read, c.due, !c.due)
+				}
+			})
+		})
+	}
 }
 
 // fault gx-057: the timeout bounds the whole evaluation, tool rounds included.

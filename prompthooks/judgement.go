@@ -56,7 +56,7 @@ func readQuotes(raw json.RawMessage) []gate.Quote {
 			Quote string   `json:"quote"`
 		}
 		if json.Unmarshal(item, &q) == nil && strings.TrimSpace(q.Quote) != "" {
-			quotes = append(quotes, gate.Quote{Line: max(int(q.Line), 0), Quote: cut(q.Quote, maxLineBytes)})
+			quotes = append(quotes, gate.Quote{Line: max(int(q.Line), 0), Quote: gate.Cut(q.Quote, maxLineBytes)})
 		}
 	}
 	return quotes

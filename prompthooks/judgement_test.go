@@ -2,6 +2,7 @@ package prompthooks
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -18,6 +19,10 @@ type lines []string
 func (lines) Path() string    { return "/t/view.txt" }
 func (lines) RawPath() string { return "" }
 func (lines) Close() error    { return nil }
+
+func (l lines) Fingerprint(context.Context) ([32]byte, bool) {
+	return sha256.Sum256([]byte(strings.Join(l, "\n"))), true
+}
 
 func (l lines) ReadFile(_ context.Context, offset, limit int) (string, error) {
 	var b strings.Builder

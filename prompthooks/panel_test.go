@@ -85,7 +85,7 @@ func TestPanelAsksEachModelInTurn(t *testing.T) {
 	if asked["a"] != 2 || asked["b"] != 2 || asked["gone"] != 1 {
 		t.Errorf("asked %v", asked)
 	}
-	if v.Outcome != gate.Allow || v.Model != "a, b" && v.Model != "a" && v.Model != "b" {
+	if v.Outcome != gate.Allow || !strings.Contains(v.Model, "a") || !strings.Contains(v.Model, "b") {
 		t.Errorf("%s by %q", v.Outcome, v.Model)
 	}
 }

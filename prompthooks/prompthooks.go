@@ -32,6 +32,9 @@ type Options struct {
 	// for each evaluation; an error ends the hook as model_unavailable, with
 	// the error's text.
 	Model func(name string) (m Model, deployment string, err error)
+	// Fallback lists whom to ask when the model that a hook names cannot be
+	// asked, in order, as names for Model; nil: nobody.
+	Fallback func(name string) []string
 	// MaxRounds is how many answers with tool calls a model may give before it
 	// is asked for its verdict; 0 = [DefaultMaxRounds].
 	MaxRounds int
@@ -60,10 +63,12 @@ const (
 // safe for concurrent use.
 type Judge struct {
 	model     func(name string) (Model, string, error)
+	fallback  func(name string) []string
 	maxRounds int
 	maxTokens int
 	days      daily
 	newFence  func() string
+	questions questions
 }
 
 var _ gate.Evaluator = (*Judge)(nil)
@@ -82,7 +87,7 @@ func New(o Options) (*Judge, error) {
 	case o.DailyTokens > 0 && o.Now == nil:
 		return nil, errors.New("prompthooks: Options.DailyTokens needs Options.Now")
 	}
-	j := &Judge{model: o.Model, maxRounds: o.MaxRounds, maxTokens: o.MaxTokens, newFence: newFence, days: daily{limit: o.DailyTokens, now: o.Now}}
+	j := &Judge{model: o.Model, fallback: o.Fallback, maxRounds: o.MaxRounds, maxTokens: o.MaxTokens, newFence: newFence, days: daily{limit: o.DailyTokens, now: o.Now}}
 	if j.maxRounds == 0 {
 		j.maxRounds = DefaultMaxRounds
 	}
@@ -97,19 +102,74 @@ func New(o Options) (*Judge, error) {
 // failures timeout, model_unavailable, model_rate_limited, model_refused,
 // model_truncated, bad_verdict, budget_exhausted, transcript_unreadable.
 //
-// A hook with several votes is judged by a panel.
+// A hook with several votes is judged by a panel. The same question, asked twice
+// at once, is judged once.
 func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
-	if in.Hook.Votes > 1 {
-		return j.panel(ctx, in)
+	ask := func() gate.Verdict {
+		if in.Hook.Votes > 1 {
+			return j.panel(ctx, in)
+		}
+		return j.single(ctx, in, in.Hook.Voter(0))
 	}
-	return j.single(ctx, in, in.Hook.Voter(0))
+	k, ok := keyOf(ctx, in)
+	if !ok {
+		return ask()
+	}
+	return j.questions.once(ctx, k, in.Hook.Cache, ask)
 }
 
-// single has one model decide.
+// single has one model decide, or where it cannot be asked the next one that may
+// take its place.
 func (j *Judge) single(ctx context.Context, in gate.Input, name string) gate.Verdict {
+	names := []string{name}
+	if j.fallback != nil {
+		names = append(names, j.fallback(name)...)
+	}
+	var v gate.Verdict
+	for i, name := range names {
+		last := i == len(names)-1
+		v = after(v, j.try(ctx, in, name, last))
+		if last || ctx.Err() != nil || !unasked(v) {
+			break
+		}
+	}
+	return v
+}
+
+// unasked reports whether a model gave no verdict because it could not be asked.
+func unasked(v gate.Verdict) bool {
+	return v.Outcome == gate.NoVerdict && (v.Failure.Code == gate.ModelUnavailable || v.Failure.Code == gate.ModelRateLimited)
+}
+
+// after is a verdict with what the models before cost, and why they had none.
+func after(before, v gate.Verdict) gate.Verdict {
+	if before.Failure == nil {
+		return v
+	}
+	steps := []gate.Step{{Tool: "fallback", Input: before.Model, Text: before.Failure.Error()}}
+	if before.Evidence != nil {
+		steps = append(before.Evidence.Steps, steps...)
+	}
+	if v.Evidence == nil {
+		v.Evidence = &gate.Evidence{}
+	}
+	v.Evidence.Steps = append(steps, v.Evidence.Steps...)
+	usage := gate.Usage{}
+	for _, u := range []*gate.Usage{before.Usage, v.Usage} {
+		if u != nil {
+			usage = add(usage, *u)
+		}
+	}
+	v.Usage = &usage
+	return v
+}
+
+// try has one model decide. Where another may take its place it is not waited
+// for long.
+func (j *Judge) try(ctx context.Context, in gate.Input, name string, last bool) gate.Verdict {
 	model, deployment, err := j.model(name)
 	if err != nil {
-		return gate.Verdict{Outcome: gate.NoVerdict,
+		return gate.Verdict{Outcome: gate.NoVerdict, Model: name,
 			Failure: &gate.Failure{Code: gate.ModelUnavailable, Message: err.Error()}}
 	}
 	if !j.days.left(in.Event) {
@@ -117,6 +177,9 @@ func (j *Judge) single(ctx context.Context, in gate.Input, name string) gate.Ver
 			Message: fmt.Sprintf("the judges of agent %q have used their %d tokens of today (UTC)", in.Event.Agent, j.days.limit)}}
 	}
 	t := newTrial(ctx, j, model, deployment, in)
+	if !last {
+		t.tries = 1
+	}
 	v, err := t.run(ctx)
 	j.days.spend(in.Event, t.usage)
 	if err != nil {

@@ -61,7 +61,7 @@ func (t *trial) find(ctx context.Context, line int, quote string) (int, error) {
 			longest = part
 		}
 	}
-	words := strings.Fields(cut(longest, 300))
+	words := strings.Fields(gate.Cut(longest, 300))
 	for i, w := range words {
 		words[i] = regexp.QuoteMeta(w)
 	}

@@ -51,7 +51,7 @@ func (t *trial) read(ctx context.Context, m Message) error {
 			return err
 		}
 		if i < maxCalls {
-			t.steps = append(t.steps, gate.Step{Tool: cut(c.Name, 100), Input: cut(string(c.Args), maxLineBytes), Text: cut(text, 512)})
+			t.steps = append(t.steps, gate.Step{Tool: gate.Cut(c.Name, 100), Input: gate.Cut(string(c.Args), maxLineBytes), Text: gate.Cut(text, 512)})
 		}
 		if !failed {
 			text = fenced(t.fence, text)

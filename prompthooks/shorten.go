@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"stopgate/gate"
 )
 
 const (
@@ -136,9 +138,6 @@ func headAndTail(s string, size int) string {
 
 // quoted is s as a JSON string, with <, > and & as they are.
 func quoted(s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always has a JSON form, and a Buffer takes it
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	b, _ := gate.PlainJSON(s) // a string always has a JSON form
+	return b
 }

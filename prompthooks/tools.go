@@ -8,7 +8,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"stopgate/gate"
 )
@@ -42,17 +41,17 @@ type toolArgs struct {
 // read, or that ctx has ended.
 func callTool(ctx context.Context, t gate.Transcript, call Call) (text string, failed bool, err error) {
 	if call.Name != readFile && call.Name != grepSearch {
-		return fmt.Sprintf("There is no tool %q. There are %s, %s and %s.", cut(call.Name, 100), readFile, grepSearch, submitVerdict), true, nil
+		return fmt.Sprintf("There is no tool %q. There are %s, %s and %s.", gate.Cut(call.Name, 100), readFile, grepSearch, submitVerdict), true, nil
 	}
 	var args toolArgs
 	if len(call.Args) > 0 {
 		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return "The arguments cannot be read: " + cut(err.Error(), 200), true, nil
+			return "The arguments cannot be read: " + gate.Cut(err.Error(), 200), true, nil
 		}
 	}
 	for _, path := range []string{args.FilePath, args.Path} {
 		if path != "" && path != t.Path() && path != t.RawPath() {
-			return fmt.Sprintf("%s reads this conversation's transcript and no other file, so not %q. Leave the path out.", call.Name, cut(path, 200)), true, nil
+			return fmt.Sprintf("%s reads this conversation's transcript and no other file, so not %q. Leave the path out.", call.Name, gate.Cut(path, 200)), true, nil
 		}
 	}
 	if call.Name == readFile {
@@ -64,7 +63,7 @@ func callTool(ctx context.Context, t gate.Transcript, call Call) (text string, f
 		text, err = t.GrepSearch(ctx, gate.Grep{Pattern: args.Pattern, Context: int(args.Context), Limit: int(args.Limit)})
 	}
 	if bad, ok := errors.AsType[*gate.Failure](err); ok && bad.Code == gate.BadOutput {
-		return "The pattern cannot be used: " + cut(bad.Message, 300), true, nil
+		return "The pattern cannot be used: " + gate.Cut(bad.Message, 300), true, nil
 	}
 	return bounded(text), false, err
 }
@@ -79,25 +78,13 @@ func bounded(text string) string {
 			break
 		}
 		if body := strings.TrimSuffix(line, "\n"); len(body) > maxLineBytes {
-			kept := cut(body, maxLineBytes)
+			kept := gate.Cut(body, maxLineBytes)
 			fmt.Fprintf(&b, "%s [line cut: %d more bytes]\n", kept, len(body)-len(kept))
 			continue
 		}
 		b.WriteString(line)
 	}
 	return strings.ToValidUTF8(b.String(), "\uFFFD")
-}
-
-// cut is the longest prefix of s of at most n bytes that does not split a
-// rune.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // looseInt reads 3, 3.0, "3" and null.
@@ -110,7 +97,7 @@ func (n *looseInt) UnmarshalJSON(b []byte) error {
 	}
 	f, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
 	if err != nil || math.IsNaN(f) {
-		return fmt.Errorf("%s is not a number", cut(string(b), 40))
+		return fmt.Errorf("%s is not a number", gate.Cut(string(b), 40))
 	}
 	*n = looseInt(max(min(f, math.MaxInt32), math.MinInt32))
 	return nil

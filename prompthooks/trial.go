@@ -16,6 +16,7 @@ type trial struct {
 	model Model
 	in    gate.Input
 	fence string
+	tries int // of one request
 
 	verdictBy, toolsBy time.Time // zero: the hook's time is not limited
 
@@ -32,7 +33,7 @@ type trial struct {
 }
 
 func newTrial(ctx context.Context, j *Judge, m Model, deployment string, in gate.Input) *trial {
-	t := &trial{judge: j, model: m, in: in, fence: j.newFence(), req: Request{Model: deployment}}
+	t := &trial{judge: j, model: m, in: in, fence: j.newFence(), tries: maxTries, req: Request{Model: deployment}}
 	if end, ok := ctx.Deadline(); ok {
 		now := time.Now()
 		left := float64(end.Sub(now))
@@ -148,7 +149,7 @@ func (t *trial) say(m Message) {
 func (t *trial) verdict(ctx context.Context, answer Response) (gate.Verdict, error) {
 	detail := ""
 	if answer.Detail != "" {
-		detail = " (" + cut(answer.Detail, 200) + ")"
+		detail = " (" + gate.Cut(answer.Detail, 200) + ")"
 	}
 	switch answer.Finish {
 	case Refused:
@@ -188,7 +189,7 @@ func (t *trial) checkQuotes(ctx context.Context, v gate.Verdict) error {
 	}
 	for _, q := range quotes {
 		if !q.Verified {
-			return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("the verdict quotes %q, which stands nowhere", cut(q.Quote, 120))}
+			return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("the verdict quotes %q, which stands nowhere", gate.Cut(q.Quote, 120))}
 		}
 	}
 	return nil
@@ -204,7 +205,7 @@ func verdictOf(event gate.EventName, m Message) (gate.Verdict, error) {
 	var submitted *gate.Verdict
 	for _, c := range m.Calls {
 		if c.Name != submitVerdict {
-			return gate.Verdict{}, fmt.Errorf("the model called %q instead of giving its verdict", cut(c.Name, 100))
+			return gate.Verdict{}, fmt.Errorf("the model called %q instead of giving its verdict", gate.Cut(c.Name, 100))
 		}
 		v, err := readDecision(event, c.Args)
 		if err != nil {
@@ -228,7 +229,7 @@ func (t *trial) repair(m Message, problem error) {
 	if f, ok := errors.AsType[*gate.Failure](problem); ok {
 		wrong = f.Message
 	}
-	text := "That was not a verdict: " + cut(wrong, 300) + ". "
+	text := "That was not a verdict: " + gate.Cut(wrong, 300) + ". "
 	if len(t.req.Tools) > 0 {
 		t.req.Force = submitVerdict
 		text += "Call submit_verdict now, alone, once."

@@ -17,12 +17,14 @@ func (s *Server) around(next echo.HandlerFunc) echo.HandlerFunc {
 		h := c.Response().Header()
 		h.Set("X-Request-Id", s.requestID(c.Request()))
 		h.Set("X-Content-Type-Options", "nosniff")
+		body := c.Request().Body // before a handler puts a limit round it
 		err := s.checkOrigin(c.Request())
 		if err == nil {
 			err = s.contain(next, c)
 		}
 		if err != nil {
 			s.writeError(err, c)
+			s.drain(c, body)
 		}
 		s.metrics.request(c.Path(), c.Request().Method, c.Response().Status)
 		return nil

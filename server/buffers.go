@@ -112,6 +112,29 @@ func (s *Server) send(c echo.Context, status int, contentType string, body []byt
 	return err
 }
 
+const (
+	// drainBytes is twice what an evaluation may have: who is over the limit is
+	// seldom far over it.
+	drainBytes = 64 << 20
+	// drainTime bounds what a caller that goes on sending can hold.
+	drainTime = 2 * time.Second
+)
+
+// drain reads on after a request was answered unread, for a while: a caller that writes its
+// whole body before it reads would otherwise meet a closed connection and never
+// learn why. What comes then is dropped. A caller that waits for 100 Continue
+// has sent nothing.
+func (s *Server) drain(c echo.Context, body io.Reader) {
+	if c.Request().ContentLength == 0 || c.Request().Header.Get("Expect") != "" {
+		return
+	}
+	ctl := http.NewResponseController(c.Response().Writer)
+	if ctl.Flush() != nil || ctl.SetReadDeadline(time.Now().Add(drainTime)) != nil {
+		return // no connection behind it
+	}
+	_, _ = io.CopyN(io.Discard, body, drainBytes)
+}
+
 // pacedBody streams a body of any length, as long as it does not stand still:
 // each step has its own deadline. Without it a caller that stops reading or
 // writing would hold its handler for ever.

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -11,19 +10,15 @@ import (
 )
 
 // dryRun is POST /v1/dry-run: an event against an inline spec. It counts
-// nothing and is recorded as a dry run.
+// nothing and is recorded as a dry run. Hooks that a thread would have to
+// activate are tried as active.
 func (s *Server) dryRun(c echo.Context) error {
-	leave, err := s.enter()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return s.withBody(c.Request(), s.opt.Limits.BodyBytes, func(body []byte) error {
+	return s.admit(c.Request(), func(body []byte) error {
 		ev, specs, err := s.readDryRun(body)
 		if err != nil {
 			return err
 		}
-		return s.decide(c, ev, gate.Options{Specs: specs})
+		return s.decide(c, ev, gate.Options{Specs: specs, AllActive: true})
 	})
 }
 
@@ -66,8 +61,7 @@ func (s *Server) readDryRun(body []byte) (gate.Event, []*gate.Spec, error) {
 	return ev, specs, nil
 }
 
-// inlineSpec reads the field "spec": a JSON object, or a string of YAML. Its
-// hooks are tried as active, also those that a thread would have to activate.
+// inlineSpec reads the field "spec": a JSON object, or a string of YAML.
 func (s *Server) inlineSpec(field json.RawMessage) (*gate.Spec, error) {
 	contentType, document := typeJSON, []byte(field)
 	field = bytes.TrimSpace(field)
@@ -82,13 +76,5 @@ func (s *Server) inlineSpec(field json.RawMessage) (*gate.Spec, error) {
 		return nil, gate.Errorf(gate.CodeValidation, "spec must be a JSON object, or a string of YAML")
 	}
 	spec, _, err := sound(s.opt.ReadAny(contentType, document))
-	if err != nil {
-		return nil, err
-	}
-	active := *spec
-	active.Hooks = slices.Clone(spec.Hooks)
-	for i := range active.Hooks {
-		active.Hooks[i].Activation = gate.Always
-	}
-	return &active, nil
+	return spec, err
 }

@@ -14,12 +14,7 @@ import (
 // begun it goes on without its caller, since what hooks did cannot be undone;
 // it ends early only when the server must stop.
 func (s *Server) evaluate(c echo.Context) error {
-	leave, err := s.enter()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return s.withBody(c.Request(), s.opt.Limits.BodyBytes, func(body []byte) error {
+	return s.admit(c.Request(), func(body []byte) error {
 		ev, err := s.opt.Decode(body)
 		if err != nil {
 			return err
@@ -35,13 +30,14 @@ func (s *Server) evaluate(c echo.Context) error {
 	})
 }
 
-// enter admits one more evaluation, if there is room.
-func (s *Server) enter() (leave func(), err error) {
+// admit lets one more evaluation in, if there is room, and hands it its body
+// (see withBody).
+func (s *Server) admit(r *http.Request, use func(body []byte) error) error {
+	defer s.metrics.inFlight.Add(-1)
 	if s.metrics.inFlight.Add(1) > s.opt.Limits.InFlight {
-		s.metrics.inFlight.Add(-1)
-		return nil, gate.Errorf(gate.CodeOverloaded, "server runs as many evaluations as it may, try again")
+		return gate.Errorf(gate.CodeOverloaded, "server runs as many evaluations as it may, try again")
 	}
-	return s.metrics.leave, nil
+	return s.withBody(r, s.opt.Limits.BodyBytes, use)
 }
 
 // decide has the event decided and answers it.

@@ -24,16 +24,18 @@ import (
 // memory is a gate.Store that forgets: enough of the contract for what HTTP
 // shows of it.
 type memory struct {
-	mu       sync.Mutex
-	down     error // what every method answers
-	counts   map[gate.LedgerKey]gate.Counts
-	records  []gate.Record
-	specs    []gate.StoredSpec
-	versions int
-	active   map[string]map[string]bool
-	keys     map[gate.IdempotencyKey]*reservation
-	renewals int
-	released int
+	mu   sync.Mutex
+	down error // what every method answers
+	// unreserving is what Reserve answers: the store was locked just then.
+	unreserving error
+	counts      map[gate.LedgerKey]gate.Counts
+	records     []gate.Record
+	specs       []gate.StoredSpec
+	versions    int
+	active      map[string]map[string]bool
+	keys        map[gate.IdempotencyKey]*reservation
+	renewals    int
+	released    int
 }
 
 type reservation struct {
@@ -57,17 +59,25 @@ func (m *memory) Commit(_ context.Context, c gate.Commit) error {
 	if m.down != nil {
 		return m.down
 	}
+	if r := m.keys[c.Idempotency.Key]; r != nil && r.body != c.Idempotency.Body {
+		return gate.Errorf(gate.CodeIdempotencyMismatch, "key belongs to another body")
+	} else if r != nil && r.evaluation != "" {
+		return gate.Errorf(gate.CodeConflict, "key was answered")
+	}
 	next, rec := c.Settle(c.Seen)
 	if c.Key.Session != "" {
 		if now := m.counts[c.Key]; now != c.Seen {
+			if c.Stale(now) {
+				return gate.ErrStale
+			}
 			next, rec = c.Settle(now)
 		}
 		m.counts[c.Key] = next
 	}
 	rec.Payload = bytes.Clone(rec.Payload) // the request's buffer is not ours
 	m.records = append(m.records, rec)
-	if r := m.keys[c.Idempotency]; r != nil {
-		r.evaluation = rec.EvaluationID
+	if c.Idempotency.Key.Key != "" {
+		m.keys[c.Idempotency.Key] = &reservation{c.Idempotency.Body, rec.EvaluationID}
 	}
 	return nil
 }
@@ -183,13 +193,14 @@ func (m *memory) Active(_ context.Context, session string) (map[string]bool, err
 	return switched, m.down
 }
 
-func (m *memory) Reserve(ctx context.Context, key gate.IdempotencyKey, body [32]byte, _ time.Duration) (string, error) {
+func (m *memory) Reserve(ctx context.Context, asked gate.Request, _ time.Duration) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	key, body := asked.Key, asked.Body
 	r := m.keys[key]
 	switch {
-	case m.down != nil:
-		return "", m.down
+	case m.down != nil || m.unreserving != nil:
+		return "", cmp.Or(m.down, m.unreserving)
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case r == nil:

@@ -56,22 +56,17 @@ func (s *Server) hook(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	leave, err := s.enter()
-	if err != nil {
-		ev, _ := protocol.Decode([]byte("{}"), q) // to read the body is what there is no room for
-		return s.hostFailure(c, protocol, ev, &gate.Failure{Code: gate.Overloaded, Message: err.Error()})
-	}
-	defer leave()
-	err = s.withBody(c.Request(), s.opt.Limits.BodyBytes, func(body []byte) error {
+	err = s.admit(c.Request(), func(body []byte) error {
 		ev, err := protocol.Decode(body, q)
 		if err != nil {
 			return err
 		}
 		return s.decideForHost(c, protocol, ev, deadline)
 	})
-	if failure := bodyFailure(err); failure != nil {
+	if failure := loadFailure(err); failure != nil { // the body was not read: it is what there is no room for
 		ev, _ := protocol.Decode([]byte("{}"), q)
-		return s.hostFailure(c, protocol, ev, failure)
+		err = s.hostFailure(c, protocol, ev, failure)
+		s.drain(c, c.Request().Body)
 	}
 	return err
 }
@@ -102,9 +97,9 @@ func (s *Server) answerHost(c echo.Context, protocol HostProtocol, ev gate.Event
 	return s.send(c, http.StatusOK, contentType, body)
 }
 
-// bodyFailure is what of a body's error is the gate's to answer: a size or a
-// load that it does not take.
-func bodyFailure(err error) *gate.Failure {
+// loadFailure is what of an error is the gate's to answer: a size or a load that
+// it does not take.
+func loadFailure(err error) *gate.Failure {
 	e, ok := errors.AsType[*gate.Error](err)
 	if !ok {
 		return nil

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -40,49 +41,49 @@ func idempotencyKey(r *http.Request) (gate.IdempotencyKey, error) {
 // The store is asked without the caller's context: a caller that goes away
 // while the key is being reserved, and tries again, must not be counted twice.
 func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyKey, body []byte) error {
-	stored, err := s.opt.Store.Reserve(s.running, key, sha256.Sum256(body), s.leaseTime)
+	opt := gate.Options{Idempotency: gate.Request{Key: key, Body: sha256.Sum256(body)}}
+	stored, err := s.opt.Store.Reserve(s.running, opt.Idempotency, s.leaseTime)
 	if _, refused := errors.AsType[*gate.Error](err); refused {
 		return err
 	}
-	if err != nil { // the store is down: answer all the same, by on_gate_error
+	answered := false
+	switch {
+	case err != nil: // the store is down, or was: the commit claims the key if it can
 		s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be reserved",
 			slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
-		return s.decideUnreserved(c, ev, err)
-	}
-	if stored != "" {
+	case stored != "":
 		return s.replay(c, stored)
+	default:
+		stop := s.renewing(key)
+		defer func() {
+			stop()
+			if !answered {
+				s.release(c, key)
+			}
+		}()
 	}
-	stop := s.renewing(key)
-	decided := false
-	defer func() {
-		stop()
-		if decided {
-			return
-		}
-		if err := s.opt.Store.Release(context.WithoutCancel(s.running), key); err != nil { // its lease will end
-			s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be released",
-				slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
-		}
-	}()
-	d, err := s.opt.Gate.Decide(s.running, ev, gate.Options{Idempotency: key})
-	if err != nil {
+	d, err := s.opt.Gate.Decide(s.running, ev, opt)
+	switch {
+	case err == nil:
+		answered = d.GateError == nil // if its commit failed, a retry may try again at once
+		return s.conclude(c, &ev, d)
+	case gate.CodeOf(err) != gate.CodeConflict:
 		return err
 	}
-	decided = d.GateError == nil // if its commit failed, a retry may try again at once
-	return s.conclude(c, &ev, d)
+	// Another request was answered under the key meanwhile: that is the answer.
+	stored, lookup := s.opt.Store.Reserve(s.running, opt.Idempotency, 0) // to be told, not to hold it
+	if lookup != nil || stored == "" {
+		return cmp.Or(lookup, err)
+	}
+	return s.replay(c, stored)
 }
 
-// decideUnreserved answers while no key can be reserved. The answer says that it
-// is degraded: the same key may be counted again.
-func (s *Server) decideUnreserved(c echo.Context, ev gate.Event, cause error) error {
-	d, err := s.opt.Gate.Decide(s.running, ev, gate.Options{})
-	if err != nil {
-		return err
+// release gives a key back; if that fails, its lease will end.
+func (s *Server) release(c echo.Context, key gate.IdempotencyKey) {
+	if err := s.opt.Store.Release(context.WithoutCancel(s.running), key); err != nil {
+		s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be released",
+			slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
 	}
-	if d.GateError == nil {
-		d.Degraded, d.GateError = true, &gate.Failure{Code: gate.StoreUnavailable, Message: "the Idempotency-Key could not be reserved: " + cause.Error()}
-	}
-	return s.conclude(c, &ev, d)
 }
 
 func (s *Server) replay(c echo.Context, evaluation string) error {

@@ -112,3 +112,43 @@ func TestIdempotencyStoreDownIsStillAnswered(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// A store that was locked when the key was to be reserved, and works again when
+// the decision is committed: the retry gets the stored answer and counts no
+// second time.
+func TestIdempotencyRetryAfterAFailedReservationCountsOnce(t *testing.T) {
+	w := newWorld(t)
+	w.judge = needsMarker
+	w.agent(t, "marker", gate.Stop, "ends")
+	const key = "Idempotency-Key: k"
+	w.store.unreserving = errors.New("locked")
+	first := w.must(t, 200, "POST", "/v1/evaluate", stop, key)
+	if got := fields(t, first); got["degraded"] != false || got["decision"] != "block" {
+		t.Errorf("stored under its key, yet the answer is %v", got)
+	}
+	w.store.unreserving = nil
+	again := w.must(t, 200, "POST", "/v1/evaluate", stop, key)
+	if first.Body.String() != again.Body.String() || again.Header().Get("Idempotency-Replayed") != "true" {
+		t.Errorf("answers differ:\n%s\n%s", first.Body, again.Body)
+	}
+	if n := w.store.counts[gate.LedgerKey{Agent: "marker", Session: "s1"}].StopRejections; n != 1 {
+		t.Errorf("counted %d times", n)
+	}
+	w.must(t, 422, "POST", "/v1/evaluate", stop+" ", key)
+
+	// And when it is the retry that cannot reserve, the commit knows the key.
+	w.store.unreserving = errors.New("locked")
+	w.judge = func(ctx context.Context, in gate.Input) gate.Verdict {
+		w.store.unreserving = nil // by the time the hooks have run
+		return needsMarker(ctx, in)
+	}
+	late := w.must(t, 200, "POST", "/v1/evaluate", stop, key)
+	if first.Body.String() != late.Body.String() || late.Header().Get("Idempotency-Replayed") != "true" {
+		t.Errorf("answers differ:\n%s\n%s", first.Body, late.Body)
+	}
+	w.store.unreserving = errors.New("locked")
+	w.must(t, 422, "POST", "/v1/evaluate", stop+" ", key)
+	if n := w.store.counts[gate.LedgerKey{Agent: "marker", Session: "s1"}].StopRejections; n != 1 {
+		t.Errorf("counted %d times", n)
+	}
+}

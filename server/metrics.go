@@ -120,8 +120,6 @@ func (m *Metrics) model(name string) string {
 	return name
 }
 
-func (m *Metrics) leave() { m.inFlight.Add(-1) }
-
 // request counts an answer. route is a pattern, empty where none matched.
 func (m *Metrics) request(route, method string, status int) {
 	if route == "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -167,6 +168,66 @@ func TestAzure13ETags(t *testing.T) {
 	w.must(t, 412, "DELETE", target, "", "If-Match: "+second)
 	w.must(t, 204, "DELETE", target, "", "If-Match: "+third)
 	put(202, "If-None-Match: *")
+}
+
+// A condition that is there and cannot be read is refused: ignored, it would
+// overwrite what it was to protect.
+func TestConditionsOfRFC9110(t *testing.T) {
+	w := newWorld(t)
+	const target = agents + "/a"
+	ask := func(method, header string, values ...string) int {
+		t.Helper()
+		r := newRequest(method, target, `{"name":"a"}`)
+		r.Header[header] = values
+		rec := httptest.NewRecorder()
+		w.Handler().ServeHTTP(rec, r)
+		if rec.Code == 400 {
+			if code, message := errorOf(t, rec); code != "ValidationFailure" || !strings.Contains(message, header) {
+				t.Errorf("%s with %s %q: %s %q", method, header, values, code, message)
+			}
+		}
+		return rec.Code
+	}
+	w.must(t, 202, "PUT", target, `{"name":"a"}`)
+	for _, malformed := range [][]string{{""}, {" "}, {","}, {", ,"}, {"", ""}, {"abc"}, {`"abc`}, {`abc"`}, {`"`}, {`w/"a"`}, {`W/`}, {`W/*`},
+		{`*, "a"`}, {`"a", *`}, {"*", "*"}, {`"a" "b"`}, {`"a"b`}, {`"a b"`}, {"\"a\tb\""}, {`"a", b`}, {`"a`, `b`}} {
+		for _, header := range []string{"If-Match", "If-None-Match"} {
+			for _, method := range []string{"PUT", "DELETE"} {
+				if got := ask(method, header, malformed...); got != 400 {
+					t.Errorf("%s with %s %q: %d, want 400", method, header, malformed, got)
+				}
+			}
+		}
+		if got := ask("GET", "If-None-Match", malformed...); got != 400 {
+			t.Errorf("GET with If-None-Match %q: %d, want 400", malformed, got)
+		}
+	}
+	now := w.must(t, 200, "GET", target, "").Header().Get("ETag")
+	for _, c := range []struct {
+		name, method, header string
+		want                 int
+		values               []string
+	}{
+		{"an empty tag is a tag", "PUT", "If-Match", 412, []string{`""`}},
+		{"a comma inside a tag", "PUT", "If-Match", 412, []string{`"x,` + now[1:]}},
+		{"weak is never strongly the same", "PUT", "If-Match", 412, []string{"W/" + now}},
+		{"nor on DELETE", "DELETE", "If-Match", 412, []string{`"x", W/` + now}},
+		{"weak is weakly the same", "GET", "If-None-Match", 304, []string{"W/" + now}},
+		{"and refuses to overwrite", "PUT", "If-None-Match", 412, []string{`"x", W/` + now}},
+		{"several headers are one list", "GET", "If-None-Match", 304, []string{`"x"`, now}},
+		{"empty elements are passed over", "GET", "If-None-Match", 304, []string{`, "x",,` + now + ","}},
+		{"star with space round it", "GET", "If-None-Match", 304, []string{" * "}},
+		{"one of a list", "PUT", "If-Match", 202, []string{`"x"`, `W/"y",` + now}},
+		{"the one of the list that was current is not any more", "DELETE", "If-Match", 412, []string{`"x",` + now}},
+		{"other than those", "PUT", "If-None-Match", 202, []string{`"x"`}},
+		{"star on DELETE", "DELETE", "If-Match", 204, []string{"*"}},
+		{"star, and nothing is there", "DELETE", "If-Match", 412, []string{"*"}},
+		{"created under a list", "PUT", "If-None-Match", 202, []string{`"x", "y"`}},
+	} {
+		if got := ask(c.method, c.header, c.values...); got != c.want {
+			t.Errorf("%s: %s with %s %q is %d, want %d", c.name, c.method, c.header, c.values, got, c.want)
+		}
+	}
 }
 
 func TestSpecsOfFiles(t *testing.T) {

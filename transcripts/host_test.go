@@ -16,22 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"stopgate/gate"
+	"stopgate/internal/contract"
 )
-
-// sharedWire holds the captured sessions, beside the checkout.
-const sharedWire = "../../shared/wire"
-
-// needContract skips a test that needs the contract, which lies beside the
-// checkout as ../shared; in CI its absence is a failure.
-func needContract(t testing.TB) {
-	t.Helper()
-	if _, err := os.Stat(sharedWire); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("the contract is not beside the checkout: %v", err)
-		}
-		t.Skip("the contract (../shared) is not beside this checkout")
-	}
-}
 
 var hostFormats = []string{formatClaudeCode, formatCodex, formatCopilot, formatGeminiCLI, formatQwenCode}
 
@@ -55,13 +41,10 @@ func viewOfHost(t testing.TB, format, file, final string) string {
 // TestClaudeCode16CapturedSessions renders the session that was captured from
 // each host: every user, assistant, tool call and result line, and nothing else.
 func TestClaudeCode16CapturedSessions(t *testing.T) {
-	needContract(t)
+	sessions := contract.Dir(t, "wire")
 	for _, format := range hostFormats {
 		t.Run(format, func(t *testing.T) {
-			root, err := filepath.Abs(filepath.Join(sharedWire, format))
-			if err != nil {
-				t.Fatal(err)
-			}
+			root := filepath.Join(sessions, format)
 			s := openStore(t, Options{Roots: []string{root}})
 			v := attach(t, s, &gate.Event{TranscriptPath: filepath.Join(root, "transcript.jsonl"), TranscriptFormat: format})
 			got, err := v.ReadFile(t.Context(), 1, 0)

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"stopgate/gate"
 	"strings"
-	"unicode/utf8"
 )
 
 // entry is one marker of a view and what follows it.
@@ -150,20 +150,10 @@ func tell(e *entry, most int) string {
 		return fmt.Sprintf("%d\t%s: %d lines\n", e.line, e.words, e.lines)
 	}
 	left := ""
-	if cut := firstBytes(said, most); len(cut) < len(said) || e.bytes > int64(len(e.head)) {
+	if cut := gate.Cut(said, most); len(cut) < len(said) || e.bytes > int64(len(e.head)) {
 		said, left = cut, fmt.Sprintf(" […, %d lines]", e.lines)
 	}
 	return fmt.Sprintf("%d\t%s: %s%s\n", e.line, e.words, strings.ReplaceAll(said, "\n", "\n\t"), left)
-}
-
-func firstBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // folded puts what lies between two words of the user, and no failure in it,

@@ -3,6 +3,7 @@ package transcripts
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -72,6 +73,21 @@ func (v *view) Close() error {
 		}
 	})
 	return err
+}
+
+// maxFingerprint is what is summed: a tenth of a second's work.
+const maxFingerprint = 64 << 20
+
+// Fingerprint is the sum of the view's text; see [gate.Transcript].
+func (v *view) Fingerprint(ctx context.Context) (sum [sha256.Size]byte, ok bool) {
+	if v.size > maxFingerprint {
+		return sum, false
+	}
+	h := sha256.New()
+	if n, err := io.Copy(h, io.NewSectionReader(v.text, 0, v.size)); err != nil || n != v.size || ctx.Err() != nil {
+		return sum, false
+	}
+	return [sha256.Size]byte(h.Sum(nil)), true
 }
 
 // grown reports whether the file holds more than the view.

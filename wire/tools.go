@@ -100,3 +100,23 @@ func Aliases(protocol, tool string) []string {
 	}
 	return names
 }
+
+// KnownTools are the names that a matcher can meet in events of a host: the
+// host's own and their aliases. There are others, MCP tools above all, and a
+// host's rarer ones.
+func KnownTools(protocol string) []string {
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.Hosts[protocol]...)
+		names = append(names, t.Name)
+	}
+	return append(names, otherTools[protocol]...)
+}
+
+// otherTools are documented tools of hosts that no other host has.
+var otherTools = map[string][]string{
+	"claude-code": {"NotebookEdit", "BashOutput", "KillShell", "ExitPlanMode", "AskUserQuestion", "Skill", "ToolSearch"},
+	"gemini-cli":  {"ask_user", "activate_skill", "get_internal_docs", "enter_plan_mode", "exit_plan_mode", "update_topic", "save_memory"},
+	"qwen-code":   {"ask_user_question", "skill", "exit_plan_mode", "save_memory", "monitor", "notebook_edit"},
+	copilotName:   {"ask_user"},
+}

@@ -48,11 +48,12 @@ func BenchmarkEvaluate(b *testing.B) {
 	}
 }
 
+const benchSpec = `{"name":"bench","properties":{"hooks":{"PostToolUse":[{"type":"command","matcher":"Bash|Write","command":"true"}],"Stop":[{"type":"prompt","prompt":"x"}]}}}`
+
 // benchService is the real server with an agent whose hooks do not match.
 func benchService(b *testing.B) string {
 	s := newService(b)
-	spec := `{"name":"bench","properties":{"hooks":{"PostToolUse":[{"type":"command","matcher":"Bash|Write","command":"true"}],"Stop":[{"type":"prompt","prompt":"x"}]}}}`
-	if status, answer := s.do(http.MethodPut, agents+"bench", "application/json", []byte(spec)); status != http.StatusAccepted {
+	if status, answer := s.do(http.MethodPut, agents+"bench", "application/json", []byte(benchSpec)); status != http.StatusAccepted {
 		b.Fatalf("%d %s", status, answer)
 	}
 	return strings.TrimPrefix(s.url, "http://")

@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"stopgate/commandhooks"
+	"stopgate/commandhooks/scratch"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/prompthooks"
@@ -26,16 +26,22 @@ import (
 // overrides are flags that win over the server file.
 type overrides struct{ listen, data, agents, sandbox string }
 
-// loadConfig is defaults, then the server file, then flags, checked whole.
+// loadConfig is defaults, then the server file, then flags, checked whole. What
+// is wrong with the flags alone is a matter of usage.
 func loadConfig(p process, file string, o overrides) (config.Server, error) {
-	cfg, err := config.LoadServer(file, p.getenv, func(s *config.Server) {
-		s.Listen, s.Data, s.Agents = cmp.Or(o.listen, s.Listen), cmp.Or(o.data, s.Data), cmp.Or(o.agents, s.Agents)
-		s.Sandbox.Mode = cmp.Or(config.SandboxMode(o.sandbox), s.Sandbox.Mode)
-	})
-	if err != nil {
-		return config.Server{}, exit{exitInput, err}
+	cfg, err := config.LoadServer(file, p.getenv, o.apply)
+	if err == nil {
+		return cfg, nil
 	}
-	return cfg, nil
+	if _, without := config.LoadServer(file, p.getenv, overrides{data: o.data}.apply); without == nil {
+		return config.Server{}, exit{exitUsage, err}
+	}
+	return config.Server{}, exit{exitInput, err}
+}
+
+func (o overrides) apply(s *config.Server) {
+	s.Listen, s.Data, s.Agents = cmp.Or(o.listen, s.Listen), cmp.Or(o.data, s.Data), cmp.Or(o.agents, s.Agents)
+	s.Sandbox.Mode = cmp.Or(config.SandboxMode(o.sandbox), s.Sandbox.Mode)
 }
 
 // app is stopgate wired: everything that decides, without a listener.
@@ -86,17 +92,17 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) 
 // buildOffline wires an app for single decisions: it counts nothing and leaves
 // nothing behind.
 func buildOffline(ctx context.Context, cfg config.Server, path string) (*app, error) {
-	dir, err := os.MkdirTemp("", "stopgate-")
+	dir, err := scratch.Make("")
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, dir, path)
+	a, err := build(ctx, cfg, dir.Path(), path)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, dir.Remove())
 	}
 	a.gate.Store = noStore{}
 	// The first to be opened is the last to be closed.
-	a.closers = append([]func() error{func() error { return os.RemoveAll(dir) }}, a.closers...)
+	a.closers = append([]func() error{dir.Remove}, a.closers...)
 	return a, nil
 }
 
@@ -149,6 +155,10 @@ type models struct {
 	providers map[string]prompthooks.Model
 }
 
+// parallelModelRequests to one provider, twice what a server decides at once:
+// it holds back what would break this machine, not what a provider limits.
+const parallelModelRequests = 16384
+
 func openModels(ctx context.Context, cfg config.Models) (*models, error) {
 	m := &models{names: cfg, providers: map[string]prompthooks.Model{}}
 	var errs []error
@@ -158,7 +168,7 @@ func openModels(ctx context.Context, cfg config.Models) (*models, error) {
 			errs = append(errs, fmt.Errorf("models.providers.%s: %w", name, err))
 			continue
 		}
-		m.providers[name] = provider
+		m.providers[name] = prompthooks.Guarded(provider, parallelModelRequests)
 	}
 	return m, errors.Join(errs...)
 }
@@ -220,9 +230,4 @@ func absolute(path string) string {
 		return abs
 	}
 	return path
-}
-
-// isLoopback reports whether an address of a listener is of this machine only.
-func isLoopback(address string) bool {
-	return strings.HasPrefix(address, "127.") || strings.HasPrefix(address, "[::1]")
 }

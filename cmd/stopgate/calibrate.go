@@ -109,14 +109,14 @@ type stopHooks struct {
 	hooks []*gate.Hook
 }
 
-// stopPrompts keeps of specs the prompt hooks on Stop, all active, or the one of
-// that name. Hooks of two agents are never asked about one answer, so there must
+// stopPrompts keeps of specs the prompt hooks on Stop, or the one of that name. Hooks of two agents are never asked about one answer, so there must
 // be one agent at most.
 func stopPrompts(specs []*gate.Spec, name, model string) (stopHooks, error) {
 	h := stopHooks{agent: "default"}
 	var agents, known []string
-	for _, s := range allActive(specs) {
-		s.Hooks = slices.DeleteFunc(s.Hooks, func(k gate.Hook) bool { return k.Event != gate.Stop || k.Type != gate.PromptHook })
+	for _, spec := range specs {
+		s := *spec
+		s.Hooks = slices.DeleteFunc(slices.Clone(s.Hooks), func(k gate.Hook) bool { return k.Event != gate.Stop || k.Type != gate.PromptHook })
 		for i := range s.Hooks {
 			known = append(known, fmt.Sprintf("%q", s.Hooks[i].Name))
 		}
@@ -134,7 +134,7 @@ func stopPrompts(specs []*gate.Spec, name, model string) (stopHooks, error) {
 			}
 			h.hooks = append(h.hooks, &s.Hooks[i])
 		}
-		h.specs = append(h.specs, s)
+		h.specs = append(h.specs, &s)
 	}
 	switch {
 	case len(known) == 0:
@@ -309,7 +309,7 @@ func (m *measurement) judge(ctx context.Context, t task) (calibrate.Trial, error
 	g := *m.app.gate
 	g.Transcripts, g.Evaluators = constantPaths{g.Transcripts}, map[gate.HookType]gate.Evaluator{gate.PromptHook: judge}
 	began := time.Now()
-	d, err := g.Decide(ctx, stopOf(run, m.hooks.agent), gate.Options{Specs: m.hooks.specs})
+	d, err := g.Decide(ctx, stopOf(run, m.hooks.agent), gate.Options{Specs: m.hooks.specs, AllActive: true})
 	if err != nil {
 		return calibrate.Trial{}, exit{exitInput, fmt.Errorf("%s:%d: %w", m.command.Set, t.place.line, err)}
 	}

@@ -265,7 +265,7 @@ func TestStopPrompts(t *testing.T) {
 			var names []string
 			for _, k := range h.hooks {
 				names = append(names, k.Name)
-				if k.Voter(0) != "strong" || k.Voter(1) != "strong" || k.Activation != gate.Always {
+				if k.Voter(0) != "strong" || k.Voter(1) != "strong" {
 					t.Errorf("%+v", k)
 				}
 			}

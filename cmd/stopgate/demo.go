@@ -11,9 +11,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 
+	"stopgate/commandhooks/scratch"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/prompthooks"
@@ -32,12 +32,12 @@ func (demoCommand) Help() string {
 // Run plays one loop: a tool call audited, a final answer refused, corrected
 // and allowed.
 func (demoCommand) Run(p process) error {
-	dir, err := os.MkdirTemp("", "stopgate-demo-")
+	dir, err := scratch.Make("")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	cfg, err := loadConfig(p, "", overrides{listen: "127.0.0.1:0", data: dir})
+	defer dir.Remove()
+	cfg, err := loadConfig(p, "", overrides{listen: "127.0.0.1:0", data: dir.Path()})
 	if err != nil {
 		return err
 	}

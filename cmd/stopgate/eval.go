@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
+	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/wire"
 )
@@ -62,7 +64,10 @@ func (c evalCommand) Run(p process) error {
 		return err
 	}
 	defer app.close()
-	d, err := app.gate.Decide(p.ctx, ev, gate.Options{Specs: allActive(specs)})
+	d, err := app.gate.Decide(p.ctx, ev, gate.Options{Specs: specs, AllActive: true})
+	if err != nil && gate.CodeOf(err) == gate.CodeNotFound {
+		return exit{exitInput, fmt.Errorf("agent_name is %q, and the files hold %s", ev.Agent, agentsIn(specs))}
+	}
 	if err != nil {
 		return exit{exitInput, err}
 	}
@@ -103,9 +108,16 @@ func (c evalCommand) event(p process, specs []*gate.Spec) (gate.Event, error) {
 	if len(body) > maxEvent {
 		return gate.Event{}, exit{exitInput, fmt.Errorf("event is larger than %d MiB", maxEvent>>20)}
 	}
-	ev, err := wire.DecodeNative(withAgent(body, specs))
+	named, err := withAgent(body, specs)
 	if err != nil {
 		return gate.Event{}, exit{exitInput, err}
+	}
+	ev, err := wire.DecodeNative(named)
+	if err != nil {
+		return gate.Event{}, exit{exitInput, err}
+	}
+	for _, w := range eventWarnings(body, ev) {
+		fmt.Fprintf(p.stderr, "warning: %s\n", w)
 	}
 	ev.Dry, ev.Payload = true, body
 	if c.Transcript != "" {
@@ -117,44 +129,74 @@ func (c evalCommand) event(p process, specs []*gate.Spec) (gate.Event, error) {
 	return ev, nil
 }
 
-// allActive has every agent-level hook active, as a dry run does: what is tried
-// here is meant to be tried.
-func allActive(specs []*gate.Spec) []*gate.Spec {
-	active := make([]*gate.Spec, len(specs))
-	for i, s := range specs {
-		copied := *s
-		copied.Hooks = slices.Clone(s.Hooks)
-		for k := range copied.Hooks {
-			copied.Hooks[k].Activation = gate.Always
-		}
-		active[i] = &copied
-	}
-	return active
-}
-
 // withAgent names the only agent of the files, or "default" when they hold
-// agent-level hooks alone, in an event that names none.
-func withAgent(body []byte, specs []*gate.Spec) []byte {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil || fields == nil || fields["agent_name"] != nil {
-		return body
+// agent-level hooks alone, in an event that names none. What is no JSON object
+// is for the decoder to refuse.
+func withAgent(body []byte, specs []*gate.Spec) ([]byte, error) {
+	fields := members(body)
+	if fields == nil || fields["agent_name"] != nil {
+		return body, nil
 	}
-	name, agents := "default", 0
-	for _, s := range specs {
-		if s.Kind == gate.AgentSpec {
-			name = s.Name
-			agents++
-		}
-	}
-	if agents > 1 {
-		return body
+	name := "default"
+	switch agents := agentNames(specs); len(agents) {
+	case 0:
+	case 1:
+		name = agents[0]
+	default:
+		return nil, fmt.Errorf("event has no agent_name, and the files hold %s", agentsIn(specs))
 	}
 	fields["agent_name"], _ = json.Marshal(name) // a string always has a JSON form
-	named, err := json.Marshal(fields)
-	if err != nil {
-		return body
+	return json.Marshal(fields)
+}
+
+// members are those of a JSON object; nil for anything else.
+func members(body []byte) (fields map[string]json.RawMessage) {
+	if json.Unmarshal(body, &fields) != nil {
+		return nil
 	}
-	return named
+	return fields
+}
+
+func agentNames(specs []*gate.Spec) (names []string) {
+	for _, s := range specs {
+		if s.Kind == gate.AgentSpec {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// agentsIn names the agents of the files in an error.
+func agentsIn(specs []*gate.Spec) string {
+	names := agentNames(specs)
+	switch len(names) {
+	case 0:
+		return `agent-level hooks alone: name "default"`
+	case 1:
+		return fmt.Sprintf("the agent %q", names[0])
+	}
+	return fmt.Sprintf("the agents %q", names)
+}
+
+// eventFields are what an event may have: those of the API's Event, and those
+// that only a hook's context has, which people paste as an event.
+var eventFields = []string{"hook_event_name", "agent_name", "session_id", "current_turn", "max_turns", "execution_summary", "transcript",
+	"final_output", "stop_hook_active", "stop_rejection_count", "tool_name", "tool_input", "tool_result", "tool_succeeded",
+	"prompt", "prompt_id", "agent_id", "agent_type", "cwd", "hook_name", "transcript_path"}
+
+// eventWarnings are what a service takes in silence, since agents send what
+// they like, and a person who tries a hook did not mean.
+func eventWarnings(body []byte, ev gate.Event) (warnings []string) {
+	fields := members(body)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(eventFields, name) {
+			warnings = append(warnings, fmt.Sprintf("event field %.60q is unknown and has no effect%s", name, config.DidYouMean(name, eventFields)))
+		}
+	}
+	if _, given := fields["final_output"]; !given && (ev.Name == gate.Stop || ev.Name == gate.SubagentStop) {
+		warnings = append(warnings, fmt.Sprintf("%s has no final_output: hooks see an empty answer", ev.Name))
+	}
+	return warnings
 }
 
 // printDecision is a decision for a person.

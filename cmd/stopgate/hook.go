@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
 	"stopgate/transcripts"
 	"stopgate/wire"
@@ -222,12 +223,12 @@ func (h *hookCall) awaitAnswer(ctx context.Context) error {
 	if !missing || sought.Within == 0 {
 		return nil
 	}
-	dir, err := os.MkdirTemp("", "stopgate-")
+	dir, err := scratch.Make("")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	store, err := transcripts.Open(transcripts.Options{Dir: dir, Roots: []string{filepath.Dir(sought.Path)}})
+	defer dir.Remove()
+	store, err := transcripts.Open(transcripts.Options{Dir: dir.Path(), Roots: []string{filepath.Dir(sought.Path)}})
 	if err != nil {
 		return err
 	}

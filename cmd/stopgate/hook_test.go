@@ -100,7 +100,7 @@ func TestHookTrustsNoForeignAnswer(t *testing.T) {
 		"a redirect": func(w http.ResponseWriter) { w.Header().Set("Location", "/elsewhere"); w.WriteHeader(http.StatusFound) },
 		"401":        func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) },
 		"503 and block": func(w http.ResponseWriter) {
-			w.WriteHeader(503)
+			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write([]byte(`{"decision":"block","reason":"x"}`))
 		},
 		"too much": func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"a":"` + strings.Repeat("x", maxAnswer) + `"}`)) },

@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"stopgate/gate"
+	"stopgate/internal/contract"
 )
 
 // A host's own payload goes in and its own answer comes out: one rejection, one
@@ -80,9 +82,24 @@ func TestHostsAreStopped(t *testing.T) {
 	})
 }
 
+// fault gx-019: Codex skips prompt hooks of its own; the gate's are asked for it
+// as for every host.
+func TestPromptHooksForHostsWithoutThem(t *testing.T) {
+	s := newService(t)
+	if status, answer := s.do(http.MethodPut, agents+"a", "application/json",
+		[]byte(`{"name":"a","properties":{"hooks":{"Stop":[{"type":"prompt","prompt":"Was it tested?"}]}}}`)); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, answer)
+	}
+	s.answer = func(string) string { return `{"ok":false,"reason":"run the tests"}` }
+	_, answer := s.do(http.MethodPost, "/v1/hooks/codex?agent=a", "application/json", []byte(`{"hook_event_name":"Stop","session_id":"x","last_assistant_message":"Done."}`))
+	if string(answer) != `{"decision":"block","reason":"run the tests"}` || len(s.requests) != 1 || !strings.Contains(s.requests[0], "Was it tested?") {
+		t.Errorf("%s after %d requests", answer, len(s.requests))
+	}
+}
+
 // fault transcript-01, fault transcript-10: the judge reads the host's own file.
 func TestJudgeReadsTheHostsTranscript(t *testing.T) {
-	needContract(t)
+	captured := contract.Dir(t, "wire")
 	s := newService(t)
 	if status, _ := s.do(http.MethodPut, agents+"a", "application/json", []byte(`{"name":"a","properties":{"hooks":{"Stop":[{"type":"prompt","prompt":"p"}]}}}`)); status != http.StatusAccepted {
 		t.Fatal(status)
@@ -94,7 +111,7 @@ func TestJudgeReadsTheHostsTranscript(t *testing.T) {
 		return `call:{"name":"ReadFile","args":{"offset":1}}`
 	}
 	path := s.transcriptRoot + "/session.jsonl"
-	s.copyFile("../../../shared/wire/claude-code/transcript.jsonl", path)
+	s.copyFile(filepath.Join(captured, "claude-code", "transcript.jsonl"), path)
 	payload, err := json.Marshal(map[string]string{"hook_event_name": "Stop", "session_id": "h", "last_assistant_message": "All done, believe me.", "transcript_path": path})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"stopgate/gate"
+	"stopgate/internal/contract"
 )
 
 // bytesPerToken is what English text and JSON have, near enough for a ratio.
@@ -128,10 +129,10 @@ func TestJudgeFindsWhatDecidesForATenth(t *testing.T) {
 // BenchmarkJudgeTokens prints what a verdict costs on the captured sessions and
 // on a long one, and what the whole conversation in one call would.
 func BenchmarkJudgeTokens(b *testing.B) {
-	needContract(b)
+	captured := contract.Dir(b, "wire")
 	s := judgedService(b)
 	sessions := map[string]string{"2000-messages": longTalk("refunded in full", 0.5)}
-	files, err := filepath.Glob("../../../shared/wire/*/transcript.jsonl")
+	files, err := filepath.Glob(filepath.Join(captured, "*", "transcript.jsonl"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -62,10 +62,24 @@ type commands struct {
 	Demo      demoCommand      `cmd:"" help:"Show the main job, narrated: an answer refused, corrected and allowed."`
 	Eval      evalCommand      `cmd:"" help:"Decide one event without a server."`
 	Hook      hookCommand      `cmd:"" help:"Answer one payload of an agent host: what its command hook runs."`
+	Init      initCommand      `cmd:"" help:"Write an agent host's hook configuration, or take it out again."`
+	Doctor    doctorCommand    `cmd:"" help:"Find why a gate would not gate; send a must-block probe through the installed hook."`
 	Apply     applyCommand     `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
 	Validate  validateCommand  `cmd:"" help:"Check spec files; print what is wrong and where."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
+
+	VersionFlag versionFlag `name:"version" help:"Print the version."`
+}
+
+// versionFlag is what people try first.
+type versionFlag bool
+
+// BeforeReset prints the version and ends, whatever else is on the line.
+func (versionFlag) BeforeReset(app *kong.Kong, p process) error {
+	err := versionCommand{}.Run(p)
+	app.Exit(exitDone)
+	return err
 }
 
 // exit is an error that knows its exit code.
@@ -100,7 +114,7 @@ func run(p process, args []string) (code int) {
 		kong.Exit(func(int) { left = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Bind(p),
-		kong.Vars{"server": serverURL(p.getenv), "protocols": strings.Join(wire.Names(), ", ")},
+		kong.Vars{"server": serverURL(p.getenv), "protocols": strings.Join(wire.Names(), ", "), "hosts": hostNames()},
 	)
 	if err != nil {
 		panic(err)

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -15,25 +14,12 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"stopgate/internal/contract"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"stopgate": main})
-}
-
-// contractExamples are the documentation's examples, beside the checkout.
-var contractExamples = filepath.Join("..", "..", "..", "shared", "spec", "examples")
-
-// needContract skips a test that needs the contract, which lies beside the
-// checkout as ../shared; in CI its absence is a failure.
-func needContract(t testing.TB) {
-	t.Helper()
-	if _, err := os.Stat(contractExamples); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("the contract is not beside the checkout: %v", err)
-		}
-		t.Skip("the contract (../shared) is not beside this checkout")
-	}
 }
 
 // The scripts run the real program; each is a page to read. Lines with
@@ -42,10 +28,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
-			examples, err := filepath.Abs(contractExamples)
-			if err != nil {
-				return err
-			}
+			examples, _ := contract.Find("spec/examples")
 			env.Setenv("AZURE", examples)
 			ours, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 			if err != nil {
@@ -60,8 +43,8 @@ func TestScripts(t *testing.T) {
 			if name != "contract" {
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
-			_, err := os.Stat(contractExamples)
-			return err == nil || os.Getenv("CI") != "", nil
+			_, wanted := contract.Find("spec/examples")
+			return wanted, nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await": await,

@@ -69,13 +69,18 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	if err != nil {
 		return nil, nil, err
 	}
+	loopback, err := config.IsLoopback(address)
+	if err != nil {
+		return nil, nil, errors.Join(err, app.close())
+	}
 	metrics := server.NewMetrics(app.policies)
 	app.gate.Observe = metrics.Observe
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, Policies: app.policies, Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
 		Protocol: findProtocol, ProtocolNames: wire.Names(), FindAnswer: app.findAnswer,
-		Log: log, Version: version, Loopback: isLoopback(address),
+		Log: log, Version: version, Loopback: loopback,
+		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
 			TranscriptBytes: cfg.Transcripts.MaxSize, InFlight: int64(cfg.Limits.Evaluations)},
 	})
@@ -100,7 +105,11 @@ func watch(ctx context.Context, dir string, policies *gate.Policies, log *slog.L
 	go func() {
 		failed <- config.WatchSpecs(ctx, dir, func(specs []*gate.Spec, findings map[string][]gate.Finding) {
 			policies.SetFiles(specs)
-			log.Info("specs loaded", "directory", dir, "resources", len(specs))
+			if len(specs) == 0 {
+				log.Warn("no spec in the agents directory", "directory", dir)
+			} else {
+				log.Info("specs loaded", "directory", dir, "resources", len(specs))
+			}
 			logFindings(log, findings)
 			first()
 		})

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"stopgate/gate"
+	"stopgate/internal/contract"
 )
 
 // service is the real server on a temporary data directory, with Gemini's wire
@@ -37,6 +38,12 @@ func newService(t testing.TB) *service {
 // newServiceOn starts a service on a data directory, until the test ends.
 func newServiceOn(t testing.TB, data string) *service {
 	t.Helper()
+	return newServiceWith(t, data, "")
+}
+
+// newServiceWith starts a service with a server file, unless that is empty.
+func newServiceWith(t testing.TB, data, file string) *service {
+	t.Helper()
 	s := &service{t: t, answer: func(string) string { return `{"ok":true}` }}
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -57,7 +64,7 @@ func newServiceOn(t testing.TB, data string) *service {
 	p := process{ctx: t.Context(), getenv: func(name string) string {
 		return map[string]string{"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": model.URL}[name]
 	}}
-	cfg, err := loadConfig(p, "", overrides{data: data})
+	cfg, err := loadConfig(p, file, overrides{data: data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +120,7 @@ func (s *service) copyFile(from, to string) {
 // upload PUTs a file of the documentation as it is.
 func (s *service) upload(path, file string) map[string]any {
 	s.t.Helper()
-	needContract(s.t)
-	body, err := os.ReadFile(filepath.Join(contractExamples, file))
+	body, err := os.ReadFile(filepath.Join(contract.Dir(s.t, "spec/examples"), file))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -233,7 +239,7 @@ func TestAzure10DocumentedSpecsReadBackEqual(t *testing.T) {
 // fault G31: the failMode that was uploaded is the one that is enforced, also
 // after a restart.
 func TestUploadedFailModeIsEnforced(t *testing.T) {
-	needContract(t)
+	contract.Dir(t, "spec/examples")
 	data := t.TempDir()
 	for _, start := range []string{"first", "second"} {
 		t.Run(start+" start", func(t *testing.T) {
@@ -245,6 +251,73 @@ func TestUploadedFailModeIsEnforced(t *testing.T) {
 			d := s.evaluate(`{"hook_event_name":"Stop","agent_name":"default","session_id":"s","final_output":"x"}`)
 			if d.Outcome != gate.Block || d.Hooks[0].Failure == nil || d.Hooks[0].Failure.Code != gate.BadVerdict || !d.Hooks[0].Has(gate.FailedClosed) {
 				t.Errorf("%+v", d)
+			}
+		})
+	}
+}
+
+// A proxy that passes its own Host on, and a console on another origin, are
+// served once the server file names them.
+func TestServerFileNamesTheProxy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stopgate.yaml")
+	if err := os.WriteFile(file, []byte("http: {hosts: [gate.example], origins: ['https://console.example']}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, file, host, origin string
+		want                     int
+	}{
+		{"the proxy's host", file, "gate.example", "", 200},
+		{"with a port", file, "gate.example:8443", "", 200},
+		{"a page it serves", file, "gate.example", "https://gate.example", 200},
+		{"the console", file, "gate.example", "https://console.example", 200},
+		{"another host", file, "evil.example", "", 403},
+		{"another page", file, "gate.example", "https://evil.example", 403},
+		{"not named", "", "gate.example", "", 403},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newServiceWith(t, t.TempDir(), c.file)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/evaluate", strings.NewReader(`{"hook_event_name":"Stop","agent_name":"default"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = c.host
+			r.Header.Set("Content-Type", "application/json")
+			if c.origin != "" {
+				r.Header.Set("Origin", c.origin)
+			}
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != c.want {
+				t.Errorf("status %d, want %d", resp.StatusCode, c.want)
+			}
+		})
+	}
+}
+
+// DESIGN §5: broken JSON is invalid_json on every route that reads some, and
+// the answer says where.
+func TestBrokenTranscriptIsInvalidJSON(t *testing.T) {
+	s := newService(t)
+	for _, c := range []struct{ name, method, contentType, body, where string }{
+		{"array", "PUT", "application/json", `[{"role":"user","content":"x"},{]`, "message 2"},
+		{"array that ends early", "POST", "application/json", `[{"role":"user"`, "message 1"},
+		{"string that ends early", "PUT", "application/json", `"user: x`, "ends too early"},
+		{"line", "POST", "application/x-ndjson", `{"role":"user","content":"x"}` + "\n" + `{"role":`, "line 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, answer := s.do(c.method, "/v1/sessions/s/transcript", c.contentType, []byte(c.body))
+			var got struct {
+				Error struct{ Code, Message string }
+			}
+			if err := json.Unmarshal(answer, &got); err != nil {
+				t.Fatal(err)
+			}
+			if status != 400 || got.Error.Code != "invalid_json" || !strings.Contains(got.Error.Message, c.where) {
+				t.Errorf("%d %s, want 400 invalid_json that says %q", status, answer, c.where)
 			}
 		})
 	}

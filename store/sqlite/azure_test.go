@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -38,10 +39,10 @@ type noTranscripts struct{}
 
 func (noTranscripts) Attach(context.Context, *gate.Event) (gate.Transcript, error) { return nil, nil }
 
-func stop(t *testing.T, g *gate.Gate, key gate.IdempotencyKey) gate.Decision {
+func stop(t *testing.T, g *gate.Gate, r gate.Request) gate.Decision {
 	t.Helper()
 	d, err := g.Decide(context.Background(), gate.Event{Name: gate.Stop, Protocol: gate.Native, Agent: "builder", Session: "s1"},
-		gate.Options{Idempotency: key})
+		gate.Options{Idempotency: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestAzure38CountsSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	for n := 1; n <= 3; n++ {
 		s := open(t, sqlite.Options{Dir: dir, Lock: true})
-		d := stop(t, gated(t, s, 25), gate.IdempotencyKey{})
+		d := stop(t, gated(t, s, 25), gate.Request{})
 		if d.Outcome != gate.Block || d.StopRejectionCount != n || d.GateError != nil {
 			t.Errorf("stop %d: %s with count %d (%v)", n, d.Outcome, d.StopRejectionCount, d.GateError)
 		}
@@ -61,7 +62,7 @@ func TestAzure38CountsSurviveARestart(t *testing.T) {
 		}
 	}
 	s := open(t, sqlite.Options{Dir: dir, Lock: true})
-	want := gate.Counts{StopRejections: 3, PromptRejections: 3, LastReason: "run the tests"}
+	want := gate.Counts{StopRejections: 3, PromptRejections: 3, LastReason: "run the tests", SameReason: 3}
 	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "s1"}); err != nil || got != want {
 		t.Errorf("counts are %+v (%v), want %+v", got, err, want)
 	}
@@ -70,18 +71,24 @@ func TestAzure38CountsSurviveARestart(t *testing.T) {
 func TestAzure38SameIdempotencyKeyCountsOnce(t *testing.T) {
 	s := open(t, sqlite.Options{Dir: t.TempDir(), Lock: true})
 	g := gated(t, s, 25)
-	key := gate.IdempotencyKey{Credential: "c", Key: "k"}
-	if id, err := s.Reserve(t.Context(), key, [32]byte{1}, time.Minute); err != nil || id != "" {
+	key := gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "k"}, Body: [32]byte{1}}
+	if id, err := s.Reserve(t.Context(), key, time.Minute); err != nil || id != "" {
 		t.Fatalf("reserve: %q, %v", id, err)
 	}
 	d := stop(t, g, key)
-	id, err := s.Reserve(t.Context(), key, [32]byte{1}, time.Minute)
+	id, err := s.Reserve(t.Context(), key, time.Minute)
 	if err != nil || id != d.EvaluationID {
 		t.Errorf("the key answers %q (%v), want %q", id, err, d.EvaluationID)
 	}
 	// Whoever goes on without the key all the same is not counted.
-	if late := stop(t, g, key); late.GateError == nil || late.Outcome != gate.Block {
-		t.Errorf("a second decision for the key: %s, gate error %v; want a block that was not recorded", late.Outcome, late.GateError)
+	ev := gate.Event{Name: gate.Stop, Protocol: gate.Native, Agent: "builder", Session: "s1"}
+	if _, err := g.Decide(t.Context(), ev, gate.Options{Idempotency: key}); gate.CodeOf(err) != gate.CodeConflict {
+		t.Errorf("a second decision for the key: %v, want a conflict", err)
+	}
+	other := key
+	other.Body[0]++
+	if _, err := g.Decide(t.Context(), ev, gate.Options{Idempotency: other}); gate.CodeOf(err) != gate.CodeIdempotencyMismatch {
+		t.Errorf("the key with another body: %v, want a mismatch", err)
 	}
 	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "s1"}); err != nil || got.StopRejections != 1 {
 		t.Errorf("counted %d times (%v), want once", got.StopRejections, err)
@@ -109,7 +116,7 @@ func TestAzure38TwoAtOnceCountTwo(t *testing.T) {
 			decisions := make([]gate.Decision, c.stops)
 			var running sync.WaitGroup
 			for i := range decisions {
-				running.Go(func() { decisions[i] = stop(t, g, gate.IdempotencyKey{}) })
+				running.Go(func() { decisions[i] = stop(t, g, gate.Request{}) })
 			}
 			running.Wait()
 			counted := map[int]bool{}
@@ -139,13 +146,32 @@ func TestAzure38TwoAtOnceCountTwo(t *testing.T) {
 	}
 }
 
+// TestAzure38TwoAtOnceAtTheCap: however many Stops come at once, each forced
+// allow is followed by as many rejections as the cap says before the next.
+func TestAzure38TwoAtOnceAtTheCap(t *testing.T) {
+	s := open(t, sqlite.Options{Dir: t.TempDir(), Lock: true})
+	g := gated(t, s, 1)
+	for round := range 10 {
+		var running sync.WaitGroup
+		outcomes := make([]gate.Outcome, 4)
+		for i := range outcomes {
+			running.Go(func() { outcomes[i] = stop(t, g, gate.Request{}).Outcome })
+		}
+		running.Wait()
+		slices.Sort(outcomes)
+		if want := []gate.Outcome{gate.Allow, gate.Allow, gate.Block, gate.Block}; !slices.Equal(outcomes, want) {
+			t.Fatalf("round %d: %v, want every second one judged", round, outcomes)
+		}
+	}
+}
+
 // TestAzure38FaultGx001 is a host that always says stop_hook_active=false: the
 // gate keeps its own count, across restarts too.
 func TestAzure38FaultGx001(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 4 {
 		s := open(t, sqlite.Options{Dir: dir, Lock: true})
-		d := stop(t, gated(t, s, 3), gate.IdempotencyKey{})
+		d := stop(t, gated(t, s, 3), gate.Request{})
 		if want := map[bool]gate.Outcome{true: gate.Block, false: gate.Allow}[n < 3]; d.Outcome != want || d.Forced != (n == 3) {
 			t.Errorf("fault gx-001: stop %d is %s, forced %v; want %s", n+1, d.Outcome, d.Forced, want)
 		}

@@ -28,63 +28,96 @@ func idempotencyID(k gate.IdempotencyKey) []byte {
 // Reserve claims a key. A reservation whose lease is over can be claimed anew
 // with the same body; another body is a mismatch for as long as the key is
 // kept, so that an answer never meets a question that is not its own.
-func (s *Store) Reserve(ctx context.Context, key gate.IdempotencyKey, body [32]byte, lease time.Duration) (string, error) {
-	w := &reserve{id: idempotencyID(key), body: body[:], now: s.opt.Now(), lease: lease}
+func (s *Store) Reserve(ctx context.Context, r gate.Request, lease time.Duration) (string, error) {
+	w := &reserve{keyClaim: claimOf(r, s.opt.Now()), lease: lease}
 	err := s.writer.do(ctx, w)
 	return w.evaluation, err
 }
 
+// keyClaim is a request that wants its key.
+type keyClaim struct {
+	id, body []byte
+	now      time.Time
+}
+
+func claimOf(r gate.Request, now time.Time) keyClaim {
+	return keyClaim{idempotencyID(r.Key), r.Body[:], now}
+}
+
+// holding is what the key holds already. A key that has been kept for its time
+// holds nothing.
+type holding struct {
+	evaluation string // empty: not answered
+	running    bool   // not answered, and its lease goes on
+	row        bool   // there is one, also if it holds nothing any more
+	open       bool   // there is one that is ours to complete
+}
+
+// held looks the key up, and refuses it to another body.
+func (k keyClaim) held(c *conn) (holding, error) {
+	var v [4]driver.Value
+	found, err := c.row(v[:], `SELECT body, reserved, lease, evaluation FROM idempotency WHERE id = ?`, k.id)
+	if err != nil || !found {
+		return holding{}, err
+	}
+	body, reserved, lease := v[0].([]byte), v[1].(int64), v[2].(int64)
+	evaluation, answered := v[3].(string)
+	running := !answered && k.now.UnixMilli() < lease
+	switch {
+	case reserved <= k.now.Add(-keyLife).UnixMilli() && !running:
+		return holding{row: true}, nil
+	case string(body) != string(k.body):
+		return holding{}, gate.Errorf(gate.CodeIdempotencyMismatch, "idempotency key was used with another request body")
+	}
+	return holding{evaluation: evaluation, running: running, row: true, open: !answered}, nil
+}
+
+// insert writes the key's row anew, so that the order of rows stays that of
+// reservation. An empty evaluation is none yet.
+func (k keyClaim) insert(c *conn, replace bool, lease time.Duration, evaluation string) error {
+	if replace {
+		if err := c.exec(`DELETE FROM idempotency WHERE id = ?`, k.id); err != nil {
+			return err
+		}
+	}
+	return c.exec(`INSERT INTO idempotency (id, body, reserved, lease, evaluation) VALUES (?, ?, ?, ?, nullif(?, ''))`,
+		k.id, k.body, k.now.UnixMilli(), k.now.Add(lease).UnixMilli(), evaluation)
+}
+
 type reserve struct {
-	id, body   []byte
-	now        time.Time
+	keyClaim
 	lease      time.Duration
 	evaluation string
 }
 
 func (w *reserve) apply(c *conn) error {
-	w.evaluation = ""
-	now := w.now.UnixMilli()
-	var v [4]driver.Value
-	found, err := c.row(v[:], `SELECT body, reserved, lease, evaluation FROM idempotency WHERE id = ?`, w.id)
-	if err != nil {
+	has, err := w.held(c)
+	w.evaluation = has.evaluation
+	switch {
+	case err != nil || has.evaluation != "":
 		return err
+	case has.running:
+		return gate.Errorf(gate.CodeConflict, "idempotency key belongs to a request that is still running")
 	}
-	if found {
-		body, reserved, lease := v[0].([]byte), v[1].(int64), v[2].(int64)
-		evaluation, answered := v[3].(string)
-		running := !answered && now < lease
-		expired := reserved <= w.now.Add(-keyLife).UnixMilli() && !running
-		switch {
-		case expired:
-		case string(body) != string(w.body):
-			return gate.Errorf(gate.CodeIdempotencyMismatch, "idempotency key was used with another request body")
-		case answered:
-			w.evaluation = evaluation
-			return nil
-		case running:
-			return gate.Errorf(gate.CodeConflict, "idempotency key belongs to a request that is still running")
-		}
-		// The row goes, so that the order of rows stays that of reservation.
-		if err := c.exec(`DELETE FROM idempotency WHERE id = ?`, w.id); err != nil {
-			return err
-		}
-	}
-	return c.exec(`INSERT INTO idempotency (id, body, reserved, lease) VALUES (?, ?, ?, ?)`,
-		w.id, w.body, now, w.now.Add(w.lease).UnixMilli())
+	return w.insert(c, has.row, w.lease, "")
 }
 
-// stillReserved refuses a commit whose reservation is not open any more: gone,
-// or answered by another.
-func stillReserved(c *conn, id []byte) error {
-	var v [1]driver.Value
-	found, err := c.row(v[:], `SELECT evaluation FROM idempotency WHERE id = ?`, id)
-	if err != nil {
-		return err
+// unanswered refuses a commit whose key another decision has answered.
+func (k keyClaim) unanswered(c *conn) (holding, error) {
+	has, err := k.held(c)
+	if err == nil && has.evaluation != "" {
+		err = gate.Errorf(gate.CodeConflict, "idempotency key was answered by another request meanwhile")
 	}
-	if !found || v[0] != nil {
-		return gate.Errorf(gate.CodeConflict, "idempotency key was lost to another request meanwhile")
+	return has, err
+}
+
+// answer completes the key, whether or not it is reserved: its reservation may
+// have failed, or its lease be over.
+func (k keyClaim) answer(c *conn, has holding, evaluation string) error {
+	if has.open {
+		return c.exec(`UPDATE idempotency SET evaluation = ? WHERE id = ?`, evaluation, k.id)
 	}
-	return nil
+	return k.insert(c, has.row, 0, evaluation)
 }
 
 // Renew lengthens a lease: it ends that long from now. CodeConflict: the key is
@@ -99,8 +132,13 @@ type renew struct {
 }
 
 func (w renew) apply(c *conn) error {
-	if err := stillReserved(c, w.id); err != nil {
+	var v [1]driver.Value
+	found, err := c.row(v[:], `SELECT evaluation FROM idempotency WHERE id = ?`, w.id)
+	if err != nil {
 		return err
+	}
+	if !found || v[0] != nil {
+		return gate.Errorf(gate.CodeConflict, "idempotency key is not reserved any more")
 	}
 	return c.exec(`UPDATE idempotency SET lease = ? WHERE id = ?`, w.until, w.id)
 }

@@ -10,7 +10,7 @@ import (
 	"stopgate/gate"
 )
 
-const selectCounts = `SELECT stops, prompts, started, prompt_id, reason, context, answer FROM counts
+const selectCounts = `SELECT stops, prompts, started, prompt_id, reason, context, answer, same FROM counts
 	WHERE session = ? AND agent = ? AND sub_agent = ?`
 
 // Counts reads what the key holds. Without a session there is no ledger.
@@ -20,7 +20,7 @@ func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, er
 		return c, nil
 	}
 	err := s.countsOf.QueryRowContext(ctx, key.Session, key.Agent, key.SubAgent).
-		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason, &c.LastContext, &c.LastAnswer)
+		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason, &c.LastContext, &c.LastAnswer, &c.SameReason)
 	if errors.Is(err, sql.ErrNoRows) {
 		return gate.Counts{}, nil
 	}
@@ -32,12 +32,13 @@ func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, er
 // writer's goroutine, inside the transaction, where it holds up every other
 // write. A Settle that panics fails its own commit only.
 //
-// CodeConflict: the reservation in c.Idempotency is gone or was completed by
-// another; nothing was stored.
+// [gate.ErrStale]: as c.Stale says. CodeConflict: the key in c.Idempotency was
+// answered by another; CodeIdempotencyMismatch: it belongs to another body. In
+// all three cases nothing was stored.
 func (s *Store) Commit(ctx context.Context, c gate.Commit) error {
 	w := &commit{Commit: c}
-	if c.Idempotency != (gate.IdempotencyKey{}) {
-		w.reservation = idempotencyID(c.Idempotency)
+	if c.Idempotency.Key != (gate.IdempotencyKey{}) {
+		w.claim = claimOf(c.Idempotency, s.opt.Now())
 	}
 	if err := w.settle(c.Seen); err != nil {
 		return err
@@ -48,10 +49,10 @@ func (s *Store) Commit(ctx context.Context, c gate.Commit) error {
 // commit is a gate.Commit with its record ready to be written.
 type commit struct {
 	gate.Commit
-	reservation []byte
-	settled     gate.Counts // what next and row were settled with
-	next        gate.Counts
-	row         row
+	claim   keyClaim    // the zero value: no key
+	settled gate.Counts // what next and row were settled with
+	next    gate.Counts
+	row     row
 }
 
 func (w *commit) size() int { return len(w.row.head) + len(w.row.evidence) + len(w.row.payload) }
@@ -70,8 +71,10 @@ func (w *commit) settle(now gate.Counts) (err error) {
 }
 
 func (w *commit) apply(c *conn) error {
-	if w.reservation != nil {
-		if err := stillReserved(c, w.reservation); err != nil {
+	var key holding
+	if w.claim.id != nil {
+		var err error
+		if key, err = w.claim.unanswered(c); err != nil {
 			return err
 		}
 	}
@@ -84,12 +87,15 @@ func (w *commit) apply(c *conn) error {
 			return err
 		}
 	}
+	if now != w.Seen && w.Stale != nil && w.Stale(now) {
+		return gate.ErrStale
+	}
 	if now != w.settled {
 		if err := w.settle(now); err != nil {
 			return err
 		}
 	}
-	if err := w.row.insert(c, w.reservation); err != nil {
+	if err := w.row.insert(c, w.claim.id); err != nil {
 		return err
 	}
 	if w.Key.Session != "" && w.next != now {
@@ -97,20 +103,21 @@ func (w *commit) apply(c *conn) error {
 			return err
 		}
 	}
-	if w.reservation != nil {
-		return c.exec(`UPDATE idempotency SET evaluation = ? WHERE id = ?`, w.row.id, w.reservation)
+	if w.claim.id != nil {
+		return w.claim.answer(c, key, w.row.id)
 	}
 	return nil
 }
 
 func readCounts(c *conn, key gate.LedgerKey) (gate.Counts, error) {
-	var v [7]driver.Value
+	var v [8]driver.Value
 	found, err := c.row(v[:], selectCounts, key.Session, key.Agent, key.SubAgent)
 	if !found {
 		return gate.Counts{}, err
 	}
 	return gate.Counts{StopRejections: int(v[0].(int64)), PromptRejections: int(v[1].(int64)), Started: v[2].(int64) != 0,
-		LastPromptID: v[3].(string), LastReason: v[4].(string), LastContext: v[5].(string), LastAnswer: v[6].(string)}, nil
+		LastPromptID: v[3].(string), LastReason: v[4].(string), LastContext: v[5].(string), LastAnswer: v[6].(string),
+		SameReason: int(v[7].(int64))}, nil
 }
 
 // writeCounts keeps no row for the zero value, which is what a key without a
@@ -119,9 +126,9 @@ func writeCounts(c *conn, key gate.LedgerKey, n gate.Counts) error {
 	if n == (gate.Counts{}) {
 		return c.exec(`DELETE FROM counts WHERE session = ? AND agent = ? AND sub_agent = ?`, key.Session, key.Agent, key.SubAgent)
 	}
-	return c.exec(`INSERT OR REPLACE INTO counts (session, agent, sub_agent, stops, prompts, started, prompt_id, reason, context, answer)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		key.Session, key.Agent, key.SubAgent, int64(n.StopRejections), int64(n.PromptRejections), asInt(n.Started), n.LastPromptID, n.LastReason, n.LastContext, n.LastAnswer)
+	return c.exec(`INSERT OR REPLACE INTO counts (session, agent, sub_agent, stops, prompts, started, prompt_id, reason, context, answer, same)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		key.Session, key.Agent, key.SubAgent, int64(n.StopRejections), int64(n.PromptRejections), asInt(n.Started), n.LastPromptID, n.LastReason, n.LastContext, n.LastAnswer, int64(n.SameReason))
 }
 
 func asInt(b bool) int64 {

@@ -88,7 +88,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"a newer stopgate's", func(t *testing.T, file string) {
 			ours(t, file)
 			execute(t, file, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`)
-		}, "newer stopgate (schema 9999; this one knows 1)"},
+		}, "newer stopgate (schema 9999; this one knows 2)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -226,5 +226,23 @@ func damage(t *testing.T, file string, from, to int64) {
 	defer f.Close()
 	if _, err := f.WriteAt([]byte(strings.Repeat("\xa5", int(to-from))), from); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A database of the first version is brought up to date with what it holds.
+func TestOlderDatabasesAreMigrated(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "stopgate.db")
+	ours(t, file)
+	execute(t, file, `ALTER TABLE counts DROP COLUMN same; DELETE FROM goose_db_version WHERE version_id > 1;
+		INSERT INTO counts VALUES ('s', 'a', '', 2, 1, 1, 'p', 'run the tests', '', '')`)
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := gate.Counts{StopRejections: 2, PromptRejections: 1, Started: true, LastPromptID: "p", LastReason: "run the tests"}
+	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: "s"}); err != nil || got != want {
+		t.Errorf("counts are %+v (%v), want %+v", got, err, want)
 	}
 }

@@ -82,7 +82,7 @@ func childServes(dir string) {
 	}
 	for i := range servedSessions {
 		go func() {
-			_, _ = s.Reserve(context.Background(), gate.IdempotencyKey{Key: fmt.Sprint("left open ", i)}, [32]byte{}, time.Hour)
+			_, _ = s.Reserve(context.Background(), gate.Request{Key: gate.IdempotencyKey{Key: fmt.Sprint("left open ", i)}, Body: [32]byte{}}, time.Hour)
 			for {
 				session := fmt.Sprint("s", i)
 				id, err := rejectOnce(context.Background(), s, session)
@@ -154,7 +154,7 @@ func TestKilled(t *testing.T) {
 			t.Errorf("session %s: %d records more than were acknowledged", session, extra)
 		}
 		// The killed server's reservations do not outlive it.
-		if _, err := s.Reserve(t.Context(), gate.IdempotencyKey{Key: fmt.Sprint("left open ", i)}, [32]byte{1}, time.Minute); err != nil {
+		if _, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Key: fmt.Sprint("left open ", i)}, Body: [32]byte{1}}, time.Minute); err != nil {
 			t.Errorf("reservation of a killed server: %v", err)
 		}
 	}

@@ -68,6 +68,7 @@ func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.R
 	}
 	defer rows.Close()
 	var last int64
+	var bytes int
 	for rows.Next() {
 		if len(records) == f.Limit { // one more was asked for, to know that there is one
 			return records, cursor(last), nil
@@ -75,6 +76,10 @@ func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.R
 		var w row
 		if err := rows.Scan(&w.seq, &w.id, &w.agent, &w.session, &w.event, &w.decision, &w.head); err != nil {
 			return nil, "", explain(err)
+		}
+		bytes += len(w.head) + len(w.agent) + len(w.session)
+		if bytes > gate.PageBytes && len(records) > 0 {
+			return records, cursor(last), nil
 		}
 		r, err := w.decode()
 		if err != nil {

@@ -75,7 +75,7 @@ func TestKeysLast24Hours(t *testing.T) {
 	s := openForTest(t, Options{Lock: true, Now: clock.now})
 	answered, running := gate.IdempotencyKey{Key: "answered"}, gate.IdempotencyKey{Key: "running"}
 	reserve := func(k gate.IdempotencyKey, body byte) (string, error) {
-		return s.Reserve(t.Context(), k, [32]byte{body}, time.Minute)
+		return s.Reserve(t.Context(), gate.Request{Key: k, Body: [32]byte{body}}, time.Minute)
 	}
 	for _, k := range []gate.IdempotencyKey{answered, running} {
 		if _, err := reserve(k, 1); err != nil {
@@ -83,7 +83,7 @@ func TestKeysLast24Hours(t *testing.T) {
 		}
 	}
 	c := plainCommit(1)
-	c.Idempotency = answered
+	c.Idempotency = gate.Request{Key: answered, Body: [32]byte{1}}
 	if err := s.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +116,15 @@ func TestKeysLast24Hours(t *testing.T) {
 	}
 	if n := keys(); n != 2 {
 		t.Errorf("%d keys are kept, want the new one and the one still running", n)
+	}
+	clock.add(24 * time.Hour)
+	c = plainCommit(2)
+	c.Idempotency = gate.Request{Key: answered, Body: [32]byte{3}} // not swept yet, and not reserved
+	if err := s.Commit(t.Context(), c); err != nil {
+		t.Errorf("a commit under a key whose day is over: %v", err)
+	}
+	if id, err := reserve(answered, 3); err != nil || id != storetest.ID(2) {
+		t.Errorf("the key answers %q, %v; want the new answer", id, err)
 	}
 	clock.add(48 * time.Hour)
 	if n := keys(); n != 0 {

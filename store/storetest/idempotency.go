@@ -14,7 +14,7 @@ func idempotency(t *testing.T, s gate.Store) {
 	key := gate.IdempotencyKey{Credential: "c", Key: "k"}
 	body, other := [32]byte{1}, [32]byte{2}
 	reserve := func(k gate.IdempotencyKey, body [32]byte, lease time.Duration) (string, error) {
-		return s.Reserve(t.Context(), k, body, lease)
+		return s.Reserve(t.Context(), gate.Request{Key: k, Body: body}, lease)
 	}
 	free := func(k gate.IdempotencyKey, body [32]byte, lease time.Duration) {
 		t.Helper()
@@ -31,7 +31,7 @@ func idempotency(t *testing.T, s gate.Store) {
 		wantNoError(t, s.Release(t.Context(), key))
 		free(key, other, time.Minute)
 		c := plain(Record(1))
-		c.Idempotency = key
+		c.Idempotency = gate.Request{Key: key, Body: other}
 		wantNoError(t, s.Commit(t.Context(), c))
 		id, err := reserve(key, other, time.Minute)
 		if err != nil || id != ID(1) {
@@ -79,50 +79,105 @@ func idempotency(t *testing.T, s gate.Store) {
 	})
 }
 
-// lostReservation: a key never counts twice, whatever became of its lease.
+// lostReservation: a request is counted once, by its commit, whatever became of
+// its reservation.
 func lostReservation(t *testing.T, s gate.Store) {
 	ledger := gate.LedgerKey{Agent: "builder", Session: "s1"}
-	lost := func(name string, key gate.IdempotencyKey, n, counted int) {
+	counted := 0
+	commit := func(r gate.Request, n int) error {
 		t.Helper()
 		c := rejection(ledger, gate.Counts{StopRejections: counted}, n)
-		c.Idempotency = key
-		wantCode(t, s.Commit(t.Context(), c), gate.CodeConflict)
+		c.Idempotency = r
+		return s.Commit(t.Context(), c)
+	}
+	refused := func(name string, r gate.Request, n int, code gate.Code) {
+		t.Helper()
+		wantCode(t, commit(r, n), code)
 		wantCounts(t, s, ledger, gate.Counts{StopRejections: counted})
-		_, err := s.Record(t.Context(), ID(n))
-		if gate.CodeOf(err) != gate.CodeNotFound {
+		if _, err := s.Record(t.Context(), ID(n)); gate.CodeOf(err) != gate.CodeNotFound {
 			t.Errorf("%s: the record was stored: %v", name, err)
 		}
 	}
-	key := gate.IdempotencyKey{Credential: "c", Key: "k"}
-	lost("never reserved", key, 1, 0)
-
-	_, err := s.Reserve(t.Context(), key, [32]byte{}, -time.Second)
-	wantNoError(t, err)
-	_, err = s.Reserve(t.Context(), key, [32]byte{}, time.Minute) // taken over
-	wantNoError(t, err)
-	c := rejection(ledger, gate.Counts{}, 2)
-	c.Idempotency = key
-	wantNoError(t, s.Commit(t.Context(), c))
-	lost("answered by another", key, 3, 1)
-
-	gone := gate.IdempotencyKey{Credential: "c", Key: "released"}
-	_, err = s.Reserve(t.Context(), gone, [32]byte{}, time.Minute)
-	wantNoError(t, err)
-	wantNoError(t, s.Release(t.Context(), gone))
-	lost("released", gone, 4, 1)
-	wantCode(t, s.Renew(t.Context(), gone, time.Minute), gate.CodeConflict)
-
-	t.Run("failed commit leaves the reservation open", func(t *testing.T) {
-		k := gate.IdempotencyKey{Credential: "c", Key: "open"}
-		_, err := s.Reserve(t.Context(), k, [32]byte{}, time.Minute)
+	// once: the commit counts, a second is refused, the key has its answer, and
+	// no other body gets it.
+	once := func(name string, r gate.Request, n int) {
+		t.Helper()
+		if err := commit(r, n); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		counted++
+		refused(name, r, n+1, gate.CodeConflict)
+		if id, err := s.Reserve(t.Context(), r, time.Minute); err != nil || id != ID(n) {
+			t.Errorf("%s: the key answers %q, %v; want %q", name, id, err, ID(n))
+		}
+		wantNoError(t, s.Release(t.Context(), r.Key))
+		other := r
+		other.Body[31]++
+		refused(name, other, n+2, gate.CodeIdempotencyMismatch)
+	}
+	request := func(key string) gate.Request {
+		return gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: key}, Body: [32]byte{1}}
+	}
+	reserve := func(r gate.Request, lease time.Duration) gate.Request {
+		t.Helper()
+		_, err := s.Reserve(t.Context(), r, lease)
 		wantNoError(t, err)
-		c := plain(Record(2)) // the id is taken
-		c.Idempotency = k
+		return r
+	}
+	once("never reserved", request("unreserved"), 10)
+	once("reserved", reserve(request("reserved"), time.Minute), 20)
+	once("its lease is over", reserve(request("over"), -time.Second), 30)
+	once("taken over", reserve(reserve(request("taken"), -time.Second), time.Minute), 40)
+
+	released := reserve(request("released"), time.Minute)
+	wantNoError(t, s.Release(t.Context(), released.Key))
+	wantCode(t, s.Renew(t.Context(), released.Key, time.Minute), gate.CodeConflict)
+	once("released", released, 50)
+
+	t.Run("held by another body", func(t *testing.T) {
+		held := reserve(request("held"), time.Minute)
+		other := held
+		other.Body[31]++
+		refused("other body", other, 60, gate.CodeIdempotencyMismatch)
+		once("the one that holds it", held, 61)
+	})
+	t.Run("failed commit leaves the reservation open", func(t *testing.T) {
+		r := reserve(request("open"), time.Minute)
+		c := plain(Record(10)) // the id is taken
+		c.Idempotency = r
 		if s.Commit(t.Context(), c) == nil {
 			t.Fatal("an id was stored twice")
 		}
-		c = plain(Record(5))
-		c.Idempotency = k
-		wantNoError(t, s.Commit(t.Context(), c))
+		once("again", r, 70)
+	})
+	t.Run("failed commit claims nothing", func(t *testing.T) {
+		c := plain(Record(10)) // the id is taken
+		c.Idempotency = request("unclaimed")
+		if s.Commit(t.Context(), c) == nil {
+			t.Fatal("an id was stored twice")
+		}
+		if id, err := s.Reserve(t.Context(), c.Idempotency, time.Minute); err != nil || id != "" {
+			t.Errorf("reserve: %q, %v; want the key", id, err)
+		}
+	})
+	t.Run("one of many at once", func(t *testing.T) {
+		var stored, conflicts atomic.Int32
+		var running sync.WaitGroup
+		for n := range 8 {
+			c := plain(Record(80 + n))
+			c.Idempotency = request("many")
+			running.Go(func() {
+				switch err := s.Commit(t.Context(), c); {
+				case err == nil:
+					stored.Add(1)
+				case gate.CodeOf(err) == gate.CodeConflict:
+					conflicts.Add(1)
+				}
+			})
+		}
+		running.Wait()
+		if stored.Load() != 1 || conflicts.Load() != 7 {
+			t.Errorf("%d were stored and %d refused, want 1 and 7", stored.Load(), conflicts.Load())
+		}
 	})
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -17,7 +18,7 @@ func counts(t *testing.T, s gate.Store) {
 	t.Run("nothing yet is zero", func(t *testing.T) { wantCounts(t, s, key, gate.Counts{}) })
 
 	t.Run("every field is kept", func(t *testing.T) {
-		full := gate.Counts{StopRejections: 3, PromptRejections: 2, Started: true, LastPromptID: "p\x001", LastReason: "nein, \xff\"'", LastContext: "ab", LastAnswer: "5:ab"}
+		full := gate.Counts{StopRejections: 3, PromptRejections: 2, Started: true, LastPromptID: "p\x001", LastReason: "nein, \xff\"'", LastContext: "ab", LastAnswer: "5:ab", SameReason: 4}
 		wantNoError(t, s.Commit(t.Context(), gate.Commit{Key: key, Settle: func(gate.Counts) (gate.Counts, gate.Record) { return full, Record(1) }}))
 		wantCounts(t, s, key, full)
 		for _, other := range []gate.LedgerKey{{Agent: "other", Session: "s1"}, {Agent: "builder", Session: "s2"},
@@ -48,8 +49,35 @@ func counts(t *testing.T, s gate.Store) {
 		}
 	})
 
+	t.Run("a stale evaluation is not stored", func(t *testing.T) {
+		key := gate.LedgerKey{Agent: "builder", Session: "refused"}
+		wantNoError(t, s.Commit(t.Context(), rejection(key, gate.Counts{}, 12)))
+		c := rejection(key, gate.Counts{}, 13)
+		c.Idempotency = gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "stale"}}
+		var asked []gate.Counts
+		stale := true
+		c.Stale = func(now gate.Counts) bool { asked = append(asked, now); return stale }
+		if err := s.Commit(t.Context(), c); !errors.Is(err, gate.ErrStale) {
+			t.Errorf("commit: %v, want ErrStale", err)
+		}
+		wantCounts(t, s, key, gate.Counts{StopRejections: 1})
+		_, err := s.Record(t.Context(), ID(13))
+		wantCode(t, err, gate.CodeNotFound)
+		stale = false
+		wantNoError(t, s.Commit(t.Context(), c)) // the key was not used up
+		if diff := cmp.Diff([]gate.Counts{{StopRejections: 1}, {StopRejections: 1}}, asked); diff != "" {
+			t.Errorf("Stale was asked with (-want +got):\n%s", diff)
+		}
+		c = rejection(key, gate.Counts{StopRejections: 2}, 14) // nothing has changed
+		c.Stale = func(gate.Counts) bool { t.Error("Stale was asked of the counts that were seen"); return true }
+		wantNoError(t, s.Commit(t.Context(), c))
+		c = rejection(gate.LedgerKey{Agent: "builder"}, gate.Counts{StopRejections: 2}, 15) // no ledger
+		c.Stale = func(gate.Counts) bool { t.Error("Stale was asked without a session"); return true }
+		wantNoError(t, s.Commit(t.Context(), c))
+	})
+
 	t.Run("any changed field is a change", func(t *testing.T) {
-		for i, n := range []gate.Counts{{StopRejections: 1}, {PromptRejections: 1}, {Started: true}, {LastPromptID: "p"}, {LastReason: "r"}, {LastContext: "c"}, {LastAnswer: "1:a"}} {
+		for i, n := range []gate.Counts{{StopRejections: 1}, {PromptRejections: 1}, {Started: true}, {LastPromptID: "p"}, {LastReason: "r"}, {LastContext: "c"}, {LastAnswer: "1:a"}, {SameReason: 1}} {
 			key := gate.LedgerKey{Agent: "builder", Session: fmt.Sprintf("field-%d", i)}
 			wantNoError(t, s.Commit(t.Context(), gate.Commit{Key: key, Settle: func(gate.Counts) (gate.Counts, gate.Record) { return n, Record(20 + i) }}))
 			var last gate.Counts

@@ -163,6 +163,44 @@ func cursors(t *testing.T, s gate.Store) {
 			wantCode(t, err, gate.CodeValidation)
 		}
 	})
+	t.Run("pages are bounded in bytes", func(t *testing.T) {
+		long := strings.Repeat("x", gate.PageBytes/4)
+		want := []string{}
+		for n := 1; n <= 9; n++ {
+			size := 1
+			if n == 5 {
+				size = 5 // more than a page, and alone on one
+			}
+			commit(t, s, with(Record(same+1+n), func(r *gate.Record) {
+				r.Agent = "long"
+				if n%2 == 0 { // whatever it is that is long
+					r.Session = strings.Repeat(long, size)
+				} else {
+					r.Tool = strings.Repeat(long, size)
+				}
+			}))
+			want = append([]string{ID(same + 1 + n)}, want...)
+		}
+		got := []string{}
+		for cursor := ""; ; {
+			items, next, err := s.Records(t.Context(), gate.RecordFilter{Agent: "long", Limit: 1000, Cursor: cursor})
+			wantNoError(t, err)
+			bytes := 0
+			for _, i := range items {
+				bytes += len(i.Tool) + len(i.Session)
+			}
+			if len(items) == 0 || len(items) > 1 && bytes > gate.PageBytes {
+				t.Fatalf("a page has %d records of %d bytes", len(items), bytes)
+			}
+			got = append(got, ids(items)...)
+			if cursor = next; next == "" {
+				break
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("all pages (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // hostileValues: what a caller may send comes back as it was, and stays apart
@@ -187,7 +225,7 @@ func hostileValues(t *testing.T, s gate.Store) {
 			if !state.ActiveHooks[name] || len(state.ActiveHooks) != 1 || len(state.Agents) == 0 || state.Agents[0].SubAgent != name {
 				t.Errorf("session state is %.200q", fmt.Sprint(state))
 			}
-			reserved, err := s.Reserve(t.Context(), gate.IdempotencyKey{Credential: name, Key: name}, [32]byte{}, time.Minute)
+			reserved, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Credential: name, Key: name}, Body: [32]byte{}}, time.Minute)
 			if err != nil || reserved != "" {
 				t.Errorf("reserve: %q, %v", reserved, err)
 			}
@@ -195,7 +233,7 @@ func hostileValues(t *testing.T, s gate.Store) {
 	}
 	t.Run("credential and key do not run together", func(t *testing.T) {
 		for _, k := range []gate.IdempotencyKey{{Credential: "ab", Key: "c"}, {Credential: "a", Key: "bc"}, {Key: "abc"}, {Credential: "abc"}} {
-			if _, err := s.Reserve(t.Context(), k, [32]byte{}, time.Minute); err != nil {
+			if _, err := s.Reserve(t.Context(), gate.Request{Key: k, Body: [32]byte{}}, time.Minute); err != nil {
 				t.Errorf("reserve %+v: %v", k, err)
 			}
 		}

@@ -48,11 +48,11 @@ func sessions(t *testing.T, s gate.Store) {
 func eraseSession(t *testing.T, s gate.Store) {
 	for i, session := range []string{"s1", "s2", ""} {
 		key := gate.IdempotencyKey{Credential: "c", Key: session}
-		_, err := s.Reserve(t.Context(), key, [32]byte{}, time.Minute)
+		_, err := s.Reserve(t.Context(), gate.Request{Key: key, Body: [32]byte{}}, time.Minute)
 		wantNoError(t, err)
 		r := Full(i + 1)
 		r.Session = session
-		wantNoError(t, s.Commit(t.Context(), gate.Commit{Key: gate.LedgerKey{Agent: "builder", Session: session}, Idempotency: key,
+		wantNoError(t, s.Commit(t.Context(), gate.Commit{Key: gate.LedgerKey{Agent: "builder", Session: session}, Idempotency: gate.Request{Key: key},
 			Settle: func(now gate.Counts) (gate.Counts, gate.Record) { return gate.Counts{StopRejections: 1}, r }}))
 		if session != "" {
 			wantNoError(t, s.SetActive(t.Context(), session, "h", true, "me"))
@@ -68,10 +68,10 @@ func eraseSession(t *testing.T, s gate.Store) {
 	}
 	wantCounts(t, s, gate.LedgerKey{Agent: "builder", Session: "s1"}, gate.Counts{})
 	wantCounts(t, s, gate.LedgerKey{Agent: "builder", Session: "s2"}, gate.Counts{StopRejections: 1})
-	if id, err := s.Reserve(t.Context(), gate.IdempotencyKey{Credential: "c", Key: "s1"}, [32]byte{9}, time.Minute); err != nil || id != "" {
+	if id, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "s1"}, Body: [32]byte{9}}, time.Minute); err != nil || id != "" {
 		t.Errorf("the erased session's key still answers: %q, %v", id, err)
 	}
-	if id, err := s.Reserve(t.Context(), gate.IdempotencyKey{Credential: "c", Key: "s2"}, [32]byte{}, time.Minute); err != nil || id != ID(2) {
+	if id, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "s2"}, Body: [32]byte{}}, time.Minute); err != nil || id != ID(2) {
 		t.Errorf("another session's key: %q, %v; want %q", id, err, ID(2))
 	}
 	wantNoError(t, s.EraseSession(t.Context(), "s1"))

@@ -31,7 +31,8 @@ type Contract struct {
 	Cap int
 	// CapRestarts: a tool call between two blocks restarts the count.
 	CapRestarts bool
-	// TimeoutUnit is the unit of a timeout in the host's hook configuration.
+	// TimeoutUnit is the unit of a command hook's timeout, of any that is as long
+	// as a gate needs. An http hook's is seconds on every host that has one.
 	TimeoutUnit time.Duration
 	Events      []Event
 }

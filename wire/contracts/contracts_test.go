@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestForSaysIfAVersionWasTried(t *testing.T) {
@@ -42,6 +43,18 @@ func TestSaysWhatWasTried(t *testing.T) {
 	} {
 		if got := c.Says(version); got != want {
 			t.Errorf("%q: %q, want %q", version, got, want)
+		}
+	}
+}
+
+// A unit that is wrong by a thousand either cuts off every hook or lets a gate
+// that hangs hold an agent for hours (fault gx-030).
+func TestTimeoutUnits(t *testing.T) {
+	for host, want := range map[string]time.Duration{
+		"claude-code": time.Second, "codex": time.Second, "qwen-code": time.Millisecond, "gemini-cli": time.Millisecond,
+	} {
+		if c, _, _ := For(host, ""); c.TimeoutUnit != want {
+			t.Errorf("%s: %s, want %s", host, c.TimeoutUnit, want)
 		}
 	}
 }

@@ -113,7 +113,9 @@ func qwenCode() Contract {
 	failed, failedBoth := reasonAsContext("PostToolUseFailure")
 	return Contract{Host: "qwen-code", Program: "Qwen Code", From: "0.24.4", To: "0.24.4",
 		Run: "--yolo -p, OpenAI chat API",
-		// The unit was not measured; users report milliseconds (fault gx-030).
+		// Measured: of a command hook's timeout a number from 1000 on is
+		// milliseconds, a smaller one seconds; an http hook's is always seconds
+		// (fault gx-030).
 		Cap: 7, TimeoutUnit: time.Millisecond,
 		Events: []Event{
 			{Host: "SessionStart", Name: gate.Start, HTTP: true, Command: true,

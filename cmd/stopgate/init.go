@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"stopgate/wire/install"
+)
+
+type initCommand struct {
+	Host   string `arg:"" enum:"${hosts}" help:"Agent host: ${hosts}."`
+	Agent  string `default:"default" placeholder:"NAME" help:"Agent spec that the gate is to ask (default, which needs none)."`
+	Server string `default:"${server}" placeholder:"URL" help:"URL of the server (STOPGATE_SERVER; ${server})."`
+	User   bool   `help:"Write the user's own configuration, for every project, instead of this project's."`
+	Print  bool   `help:"Show what would change; write nothing."`
+	Remove bool   `help:"Take the entries of stopgate out again."`
+}
+
+// Help is the detail of `stopgate init --help`.
+func (initCommand) Help() string {
+	return `Writes the host's own hook configuration: in the current directory, or with --user below the home directory. Comments, order and foreign hooks stay as they are; older entries of stopgate are replaced; a second run changes nothing. A file that cannot be read is left alone (exit 65).
+
+A server on this machine is called by URL where the host can do that, else by stopgate hook, which takes the key, if the server wants one, from STOPGATE_API_KEY of the host's environment. No key is ever written.
+
+Examples:
+  stopgate init claude-code --agent marker
+  stopgate init codex --agent marker --server https://gate.example --user
+  stopgate init gemini-cli --print
+  stopgate init claude-code --remove`
+}
+
+// Run edits one host's file.
+func (c initCommand) Run(p process) error {
+	host, ok := install.Find(c.Host)
+	if !ok { // kong has checked it
+		return exit{exitUsage, fmt.Errorf("host %q is unknown", c.Host)}
+	}
+	if err := checkServer(c.Server); err != nil {
+		return exit{exitUsage, err}
+	}
+	places, err := hostPlaces(p)
+	if err != nil {
+		return err
+	}
+	scope, within := install.Project, places.Project
+	if c.User {
+		scope, within = install.User, ""
+	}
+	file, err := readHostFile(host.File(places, scope), within)
+	if err != nil {
+		return exit{exitInput, err}
+	}
+	if c.Remove {
+		return c.remove(p, host, file)
+	}
+	program, err := ownPath()
+	if err != nil {
+		return err
+	}
+	entries := host.Entries(install.Target{Agent: c.Agent, Server: c.Server, Program: program, Keyed: p.getenv("STOPGATE_API_KEY") != ""})
+	content, err := host.Add(file.content, entries)
+	if err != nil {
+		return c.unreadable(file, err)
+	}
+	if c.Print {
+		return printDiff(p, file, content)
+	}
+	if string(content) == string(file.content) {
+		fmt.Fprintf(p.stdout, "%s has the entries already\n", file.path)
+	} else if err := file.write(content); err != nil {
+		return exit{exitInput, err}
+	} else {
+		fmt.Fprintf(p.stdout, "wrote %s: %s asks %s for agent %q\n", file.path, host.Contract.Program, c.Server, c.Agent)
+		for _, e := range entries {
+			fmt.Fprintf(p.stdout, "  %-20s %s%s\n", e.Event, e.URL, e.Command)
+		}
+	}
+	c.sayNext(p, host, places, scope)
+	return nil
+}
+
+// sayNext says what the host still needs, and how to see that it works.
+func (c initCommand) sayNext(p process, host install.Host, places install.Places, scope install.Scope) {
+	fmt.Fprintf(p.stdout, "\n%s still needs:\n", host.Contract.Program)
+	for _, need := range host.Needs(scope) {
+		fmt.Fprintf(p.stdout, "  - %s\n", need)
+	}
+	other, flag := install.User, " --user"
+	if scope == install.User {
+		other, flag = install.Project, ""
+	}
+	if f, err := readHostFile(host.File(places, other), ""); err == nil && f.path != host.File(places, scope) {
+		if entries, _, err := host.Found(f.content); err == nil && len(entries) > 0 {
+			fmt.Fprintf(p.stdout, "  - %s has entries too, so the gate is asked twice: stopgate init %s%s --remove takes them out.\n", f.path, host.Name, flag)
+		}
+	}
+	fmt.Fprintf(p.stdout, "\nNext: stopgate doctor %s\n", host.Name)
+}
+
+// remove undoes init.
+func (c initCommand) remove(p process, host install.Host, file hostFile) error {
+	rest, alone, err := host.Remove(file.content)
+	if err != nil {
+		return c.unreadable(file, err)
+	}
+	switch {
+	case string(rest) == string(file.content):
+		fmt.Fprintf(p.stdout, "%s has no entry of stopgate\n", file.path)
+		return nil
+	case c.Print:
+		return printDiff(p, file, rest)
+	case alone:
+		err = file.remove()
+	default:
+		err = file.write(rest)
+	}
+	if err != nil {
+		return exit{exitInput, err}
+	}
+	fmt.Fprintf(p.stdout, "took the entries of stopgate out of %s\n", file.path)
+	return nil
+}
+
+func (c initCommand) unreadable(file hostFile, err error) error {
+	return exit{exitInput, fmt.Errorf("%s:%w; nothing was written", file.path, err)}
+}
+
+func printDiff(p process, file hostFile, content []byte) error {
+	_, err := p.stdout.Write(diff.Diff(file.path, file.content, file.path, content))
+	return err
+}
+
+// checkServer refuses what may not stand in a host's file: hosts show the URL
+// to their model, so it has no room for a secret.
+func checkServer(server string) error {
+	u, err := url.Parse(server)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		return fmt.Errorf("--server %q is not the URL of a server, as http://127.0.0.1:8790", server)
+	case u.User != nil:
+		return errors.New("--server has a name or password in it, which agents would see: put the key into STOPGATE_API_KEY")
+	case u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("--server %q has more than scheme, host and path", server)
+	}
+	return nil
+}
+
+// hostPlaces are where hosts look, for a host that is started here.
+func hostPlaces(p process) (install.Places, error) {
+	project, err := os.Getwd()
+	if err == nil {
+		project, err = filepath.EvalSymlinks(project) // as hosts name the folders that they trust
+	}
+	if err != nil {
+		return install.Places{}, err
+	}
+	home := p.getenv("HOME")
+	if home == "" {
+		return install.Places{}, exit{exitUsage, errors.New("HOME is not set, so nobody knows where the user's files are")}
+	}
+	return install.Places{Project: project, Home: home, System: string(filepath.Separator), Getenv: p.getenv}, nil
+}
+
+// ownPath is this program as an absolute path: by the name that it was called
+// by, since a link outlives the file that an upgrade replaces.
+func ownPath() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if called, err := exec.LookPath(os.Args[0]); err == nil && filepath.IsAbs(called) && sameFile(called, self) {
+		return called, nil
+	}
+	return self, nil
+}
+
+func sameFile(a, b string) bool {
+	one, errOne := os.Stat(a)
+	other, errOther := os.Stat(b)
+	return errOne == nil && errOther == nil && os.SameFile(one, other)
+}
+
+// hostNames lists the hosts for flags and messages.
+func hostNames() string { return strings.Join(install.Names(), ",") }

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// BenchmarkServeMemory loads the real program, as a process of its own, for ten
+// seconds with 64 connections, in the manner of BenchmarkEvaluate, and reports
+// the most memory that it had resident, from its start on.
+func BenchmarkServeMemory(b *testing.B) {
+	for _, size := range []int{433, 8 << 10} {
+		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
+			served := startServe(b)
+			s := &service{t: b, url: "http://" + served.addr}
+			if status, answer := s.do(http.MethodPut, agents+"bench", "application/json", []byte(benchSpec)); status != http.StatusAccepted {
+				b.Fatalf("%d %s", status, answer)
+			}
+			callers, request := dialLoad(b, served.addr, 64), benchRequest(size)
+			done := 0
+			for b.Loop() {
+				for range 100 {
+					done += callers.turn(b, request)
+				}
+			}
+			b.ReportMetric(served.peak(b), "peak-MiB")
+			b.ReportMetric(float64(done)/callers.spent.Seconds(), "req/s")
+		})
+	}
+}
+
+// served is a `stopgate serve` in its own process.
+type served struct {
+	addr string
+	pid  int
+}
+
+// startServe starts the program that TestMain has put into PATH, on a temporary
+// data directory, and stops it at the benchmark's end.
+func startServe(b *testing.B) served {
+	b.Helper()
+	addr := "127.0.0.1:" + freePort(b)
+	var log bytes.Buffer
+	cmd := exec.Command("stopgate", "serve", "--listen", addr, "--data", b.TempDir())
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Wait(); err != nil {
+			b.Errorf("serve: %v\n%s", err, log.String())
+		}
+	})
+	for range 100 {
+		if resp, err := http.Get("http://" + addr + "/healthz"); err == nil {
+			_ = resp.Body.Close()
+			return served{addr, cmd.Process.Pid}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	b.Fatal("the service does not answer")
+	return served{}
+}
+
+// peak is the process's greatest resident size so far, in MiB.
+func (s served) peak(b *testing.B) float64 {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
+	if err != nil {
+		b.Skipf("no peak to be read here: %v", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(v), " kB"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			return float64(kib) / 1024
+		}
+	}
+	b.Skip("no VmHWM in /proc")
+	return 0
+}

@@ -1,0 +1,56 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// commit stores the decision and answers it. If the store fails, a block
+// leaves as a block; an allow follows OnGateError, except where no hook
+// matched (DESIGN §2).
+//
+// An error means that nothing was stored, with reason: ErrStale, since hooks
+// that were skipped must be asked first (seen are then the counts to ask them
+// with), or the refusal of an idempotency key.
+func (e *evaluation) commit(ctx context.Context) (Decision, error) {
+	// A caller that has gone away, or a deadline that ended the hooks, does
+	// not undo what was decided.
+	ctx = context.WithoutCancel(ctx)
+	took := e.gate.Now().Sub(e.began)
+	var rec Record
+	var moved Counts
+	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency,
+		Stale: func(now Counts) bool { moved = now; return e.skippedInVain(now) },
+		Settle: func(now Counts) (Counts, Record) {
+			d, next := e.resolve(now)
+			rec = e.record(d, took)
+			return next, rec
+		}}
+	if !e.counted() {
+		c.Key.Session = ""
+	}
+	err := e.gate.Store.Commit(ctx, c)
+	switch code := CodeOf(err); {
+	case err == nil:
+	case errors.Is(err, ErrStale) && e.skippedInVain(moved):
+		e.seen = moved
+		return Decision{}, ErrStale
+	case e.idempotency != Request{} && !errors.Is(err, ErrStale) && (code == CodeConflict || code == CodeIdempotencyMismatch):
+		return Decision{}, err
+	default:
+		e.storeFailed(err)
+		d, _ := e.resolve(e.seen)
+		rec = e.record(d, took)
+	}
+	if e.gate.Observe != nil {
+		e.gate.Observe(rec)
+	}
+	return rec.Decision, nil
+}
+
+func (e *evaluation) record(d Decision, took time.Duration) Record {
+	return Record{Decision: d, Time: e.began.UTC(), Agent: e.ev.Agent, Session: e.ev.Session, SubAgent: e.ev.SubAgent,
+		Event: e.ev.Name, Protocol: e.ev.Protocol, Tool: e.ev.ToolName, DryRun: e.ev.Dry,
+		DurationMS: took.Milliseconds(), Payload: e.ev.Payload}
+}

@@ -1,0 +1,46 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+)
+
+// DecideForHost is Decide for hosts that take an error for "allow": what goes
+// wrong is answered by OnGateError. When ctx ends, hooks that still run have
+// timed out.
+func (g *Gate) DecideForHost(ctx context.Context, ev Event) Decision {
+	if ev.Name == "" {
+		return Decision{Outcome: Allow} // no hook is about it
+	}
+	d, err := g.Decide(ctx, ev, Options{})
+	if err == nil {
+		return d
+	}
+	code := Internal
+	if CodeOf(err) == CodeNotFound {
+		code = UnknownAgent
+	}
+	return g.Fail(ctx, ev, &Failure{Code: code, Message: err.Error()})
+}
+
+// Fail answers an event that the gate could not take on: by OnGateError, with
+// the cause in the answer. It is recorded where that is possible, and counts
+// nothing.
+func (g *Gate) Fail(ctx context.Context, ev Event, cause *Failure) Decision {
+	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), concerned: true, uncounted: true, gateError: cause}
+	d, _ := e.commit(ctx) // nobody was skipped, and there is no key
+	return d
+}
+
+// refuse makes an allow a block because the gate itself failed and was told to
+// block then. A Start cannot be blocked, and the last turn must end.
+func refuse(ev *Event, d *Decision) {
+	if ev.Name == Start || lastTurn(ev) {
+		return
+	}
+	d.Outcome, d.Forced = Block, false
+	d.Reason = fmt.Sprintf("The gate itself failed (%s), and it is set to block then.", d.GateError.Code)
+	if ev.Name.hookEvent() == Stop {
+		d.Messages = append([]Message{{Role: "user", Content: d.Reason}}, d.Messages...)
+	}
+}

@@ -1,0 +1,90 @@
+package prompthooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"stopgate/gate"
+	"sync"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/bulkhead"
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+)
+
+const (
+	// breakAfter failures in a row a deployment is left alone: what four tries
+	// of one judge and one of another have seen is no accident.
+	breakAfter = 5
+	// breakFor is how long, before one request may try again. Judges whose hooks
+	// have the time wait for it.
+	breakFor = 10 * time.Second
+	// maxBreakers bounds what is kept of deployments that hooks name.
+	maxBreakers = 1000
+)
+
+// Guarded asks m no more than it can take: at most parallel requests at once,
+// others wait as long as their hooks have time; and a deployment that failed
+// again and again is left alone for a while, so that its judges hear at once
+// that it is unavailable. Whoever is refused has no verdict, never an allow.
+func Guarded(m Model, parallel int) Model {
+	return &guarded{model: m, room: bulkhead.New[Response](uint(max(parallel, 1))), parallel: parallel,
+		breakers: map[string]circuitbreaker.CircuitBreaker[Response]{}}
+}
+
+type guarded struct {
+	model    Model
+	room     bulkhead.Bulkhead[Response]
+	parallel int
+
+	mu       sync.Mutex
+	breakers map[string]circuitbreaker.CircuitBreaker[Response] // by deployment
+}
+
+// Generate implements [Model].
+func (g *guarded) Generate(ctx context.Context, req Request) (Response, error) {
+	if err := g.room.AcquirePermit(ctx); err != nil {
+		if ctx.Err() != nil {
+			return Response{}, ctx.Err()
+		}
+		return Response{}, Errorf(Unavailable, "%d requests to the model's provider are under way, as many as it may have", g.parallel)
+	}
+	defer g.room.ReleasePermit()
+	b := g.breaker(req.Model)
+	if !b.TryAcquirePermit() {
+		wait := b.RemainingDelay()
+		return Response{}, &Error{Kind: Unavailable, RetryAfter: wait,
+			Message: fmt.Sprintf("model %q failed %d times in a row; it is asked again in %s", gate.Cut(req.Model, 80), breakAfter, wait.Round(time.Millisecond))}
+	}
+	answer, err := g.model.Generate(ctx, req)
+	record(ctx, b, err)
+	return answer, err
+}
+
+// record tells the breaker how it went. A server that says no, or that there
+// are too many requests, is there; one that did not answer in time is not. A
+// judge that went away says nothing, but must not keep the one try that a
+// half-open breaker gives.
+func record(ctx context.Context, b circuitbreaker.CircuitBreaker[Response], err error) {
+	bad, ok := errors.AsType[*Error](err)
+	switch {
+	case ok && bad.Kind == Unavailable, errors.Is(ctx.Err(), context.DeadlineExceeded), err != nil && b.IsHalfOpen():
+		b.RecordFailure()
+	case err == nil || ok:
+		b.RecordSuccess()
+	}
+}
+
+func (g *guarded) breaker(deployment string) circuitbreaker.CircuitBreaker[Response] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	b := g.breakers[deployment]
+	if b == nil {
+		if len(g.breakers) >= maxBreakers {
+			clear(g.breakers) // what fails still will be known again after five tries
+		}
+		b = circuitbreaker.NewBuilder[Response]().WithFailureThreshold(breakAfter).WithSuccessThreshold(1).WithDelay(breakFor).Build()
+		g.breakers[deployment] = b
+	}
+	return b
+}

@@ -1,0 +1,135 @@
+package prompthooks
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"stopgate/gate"
+)
+
+func TestBreakerLeavesAFailingModelAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down, asked := true, 0
+		m := Guarded(ModelFunc(func(_ context.Context, req Request) (Response, error) {
+			asked++
+			if down && req.Model == "bad" {
+				return Response{}, Errorf(Unavailable, "status 503")
+			}
+			return says(yes)(req)
+		}), 8)
+		ask := func(deployment string) error {
+			_, err := m.Generate(t.Context(), Request{Model: deployment})
+			return err
+		}
+		for range breakAfter {
+			if err := ask("bad"); err == nil || !strings.Contains(err.Error(), "503") {
+				t.Fatal(err)
+			}
+		}
+		before := asked
+		err := ask("bad")
+		bad, ok := errors.AsType[*Error](err)
+		if !ok || bad.Kind != Unavailable || bad.RetryAfter <= 0 || bad.RetryAfter > breakFor || asked != before {
+			t.Errorf("open: %v, asked %d more times", err, asked-before)
+		}
+		if err := ask("good"); err != nil {
+			t.Errorf("another deployment: %v", err)
+		}
+		time.Sleep(breakFor)
+		if err := ask("bad"); err == nil || !strings.Contains(err.Error(), "503") {
+			t.Errorf("half-open: %v", err)
+		}
+		if before = asked; ask("bad") == nil || asked != before {
+			t.Error("one failed try does not open it again")
+		}
+		down = false
+		time.Sleep(breakFor)
+		for range 3 {
+			if err := ask("bad"); err != nil {
+				t.Errorf("closed again: %v", err)
+			}
+		}
+	})
+}
+
+// A judge that waits for the breaker and has the time for it gets its verdict;
+// one that has not has none.
+func TestJudgesWaitForTheBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fail := breakAfter
+		m := Guarded(ModelFunc(func(_ context.Context, req Request) (Response, error) {
+			if fail > 0 {
+				fail--
+				return Response{}, Errorf(Unavailable, "status 503")
+			}
+			return says(yes)(req)
+		}), 8)
+		for range breakAfter {
+			_, _ = m.Generate(t.Context(), Request{})
+		}
+		j, err := New(Options{Model: func(string) (Model, string, error) { return m, "", nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			timeout time.Duration
+			want    gate.Outcome
+		}{{5 * time.Second, gate.NoVerdict}, {30 * time.Second, gate.Allow}} {
+			ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
+			v := j.Evaluate(ctx, gate.Input{Hook: &gate.Hook{Event: gate.Stop, Prompt: "?", Timeout: c.timeout}, Event: &gate.Event{}, Context: []byte("{}")})
+			cancel()
+			if v.Outcome != c.want || c.want == gate.NoVerdict && v.Failure.Code != gate.ModelUnavailable {
+				t.Errorf("%s: %s %v", c.timeout, v.Outcome, v.Failure)
+			}
+		}
+	})
+}
+
+// What says no is there: it opens nothing.
+func TestRefusalsDoNotOpenTheBreaker(t *testing.T) {
+	for _, kind := range []ErrorKind{RateLimited, Rejected, Garbled} {
+		m := Guarded(ModelFunc(func(context.Context, Request) (Response, error) { return Response{}, Errorf(kind, "no") }), 1)
+		for range 3 * breakAfter {
+			if _, err := m.Generate(t.Context(), Request{}); err == nil || err.Error() != "no" {
+				t.Fatalf("%d: %v", kind, err)
+			}
+		}
+	}
+}
+
+func TestGuardedHoldsRequestsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		running, most := 0, 0
+		m := Guarded(ModelFunc(func(_ context.Context, req Request) (Response, error) {
+			running++
+			most = max(most, running)
+			time.Sleep(time.Second)
+			running--
+			return says(yes)(req)
+		}), 1)
+		done := make(chan error, 3)
+		for range 3 {
+			go func() { _, err := m.Generate(t.Context(), Request{}); done <- err }()
+		}
+		for range 3 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if most != 1 {
+			t.Errorf("%d requests ran at once", most)
+		}
+		go func() { _, _ = m.Generate(t.Context(), Request{}) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := m.Generate(ctx, Request{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("one that waits to its end: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+	})
+}

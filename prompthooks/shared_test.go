@@ -1,0 +1,135 @@
+package prompthooks
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"stopgate/gate"
+)
+
+// question is an input of one text about one conversation.
+func questionOf(h gate.Hook, said string, talk gate.Transcript) gate.Input {
+	h.Event, h.Prompt = gate.Stop, "Is it done?"
+	in := gate.Input{Hook: &h, Event: &gate.Event{Name: gate.Stop}, Context: []byte(`{"final_output":"` + said + `"}`)}
+	if talk != nil {
+		in.Transcript = talk
+	}
+	return in
+}
+
+func TestTheSameQuestionAtOnceIsJudgedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		m := ModelFunc(func(_ context.Context, req Request) (Response, error) {
+			asked.Add(1)
+			time.Sleep(time.Second)
+			return says(no)(req)
+		})
+		j, err := New(Options{Model: func(string) (Model, string, error) { return m, "d", nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		together := func(inputs ...gate.Input) []gate.Verdict {
+			asked.Store(0)
+			verdicts := make([]gate.Verdict, len(inputs))
+			var all sync.WaitGroup
+			for i, in := range inputs {
+				all.Go(func() { verdicts[i] = j.Evaluate(t.Context(), in) })
+			}
+			all.Wait()
+			return verdicts
+		}
+		same := questionOf(gate.Hook{}, "done", nil)
+		calls := 0
+		for _, v := range together(same, same, same) {
+			wantVerdict(t, v, gate.Block, "run the tests")
+			calls += v.Usage.Calls
+		}
+		if asked.Load() != 1 || calls != 1 {
+			t.Errorf("asked %d times, %d calls were counted", asked.Load(), calls)
+		}
+		if together(same, questionOf(gate.Hook{}, "done!", nil)); asked.Load() != 2 {
+			t.Errorf("two answers: asked %d times", asked.Load())
+		}
+		if together(questionOf(gate.Hook{}, "done", lines{"a"}), questionOf(gate.Hook{}, "done", lines{"b"}), questionOf(gate.Hook{}, "done", lines{"a"})); asked.Load() != 2 {
+			t.Errorf("two conversations: asked %d times", asked.Load())
+		}
+		if together(same, questionOf(gate.Hook{Threshold: 0.9}, "done", nil)); asked.Load() != 2 {
+			t.Errorf("two hooks: asked %d times", asked.Load())
+		}
+		if together(same); asked.Load() != 1 {
+			t.Errorf("asked again later: %d times", asked.Load())
+		}
+	})
+}
+
+// The first asker's time is not the others'.
+func TestASharedQuestionSurvivesItsAsker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := ModelFunc(func(ctx context.Context, req Request) (Response, error) {
+			select {
+			case <-time.After(3 * time.Second):
+				return says(yes)(req)
+			case <-ctx.Done():
+				return Response{}, ctx.Err()
+			}
+		})
+		j, err := New(Options{Model: func(string) (Model, string, error) { return m, "d", nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := questionOf(gate.Hook{}, "done", nil)
+		var all sync.WaitGroup
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if v := j.Evaluate(ctx, in); v.Outcome != gate.NoVerdict {
+				t.Errorf("the impatient one: %s", v.Outcome)
+			}
+		})
+		all.Go(func() {
+			time.Sleep(time.Millisecond)
+			if v := j.Evaluate(t.Context(), in); v.Outcome != gate.Allow {
+				t.Errorf("the patient one: %s %v", v.Outcome, v.Failure)
+			}
+		})
+		all.Wait()
+	})
+}
+
+func TestCachedVerdicts(t *testing.T) {
+	m := scripted(says(no), says(yes))
+	j, err := New(Options{Model: func(string) (Model, string, error) { return m, "d", nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := questionOf(gate.Hook{Cache: true}, "done", nil)
+	for range 3 {
+		wantVerdict(t, j.Evaluate(t.Context(), in), gate.Block, "run the tests")
+	}
+	if len(m.asked) != 1 {
+		t.Errorf("asked %d times", len(m.asked))
+	}
+	if v := j.Evaluate(t.Context(), questionOf(gate.Hook{}, "done", nil)); v.Outcome != gate.Allow {
+		t.Errorf("a hook without a cache got %s", v.Outcome)
+	}
+	t.Run("a failure is not kept", func(t *testing.T) {
+		m := scripted(ends(Refused, "safety"), says(yes))
+		j, _ := New(Options{Model: func(string) (Model, string, error) { return m, "d", nil }})
+		wantFailure(t, j.Evaluate(t.Context(), in), gate.ModelRefused)
+		wantVerdict(t, j.Evaluate(t.Context(), in), gate.Allow, "")
+	})
+	t.Run("only so many", func(t *testing.T) {
+		var q questions
+		for i := range maxKept + 10 {
+			q.once(t.Context(), key{byte(i), byte(i >> 8)}, true, func() gate.Verdict { return gate.Verdict{Outcome: gate.Allow} })
+		}
+		if len(q.kept) != maxKept || len(q.oldest) != maxKept {
+			t.Errorf("%d kept, %d known", len(q.kept), len(q.oldest))
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package install
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tailscale/hujson"
+)
+
+// What cannot be read, or is no host's, is left alone: the error says where.
+func TestBrokenFilesAreRefused(t *testing.T) {
+	for _, c := range []struct{ name, content, want string }{
+		{"not JSON", "{\n  \"hooks\": {,}\n}", "2:13: invalid character ','"},
+		{"cut off", "{\"hooks\": {\n", "2:1: parsing value: unexpected EOF"},
+		{"no object", "[]", "1:1: not a JSON object"},
+		{"text", "hooks: none", "1:1: invalid literal: hooks"},
+		{"a NUL byte", "{\"a\": \x00}", "1:7: invalid character '\\u0000' at start of value"},
+		{"hooks is a list", "{\n\"hooks\": []}", `2:1: "hooks" is not an object`},
+		{"hooks twice", `{"hooks": {}, "hooks": {}}`, `1:1: "hooks" is there twice`},
+		{"an event twice", "{\"hooks\": {\"Stop\": [],\n\"Stop\": []}}", `"Stop" is there twice`},
+		{"an event is no list", `{"hooks": {"Stop": true}}`, `"Stop" is not what a host reads as hooks: want [`},
+		{"deep", strings.Repeat("[", maxBrackets+1), "1:1: too large"},
+		{"large", strings.Repeat(" ", maxFile+1), "1:1: too large"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h, _ := Find("claude-code")
+			got, err := h.Add([]byte(c.content), h.Entries(target))
+			if err == nil || !strings.Contains(err.Error(), c.want) || got != nil {
+				t.Errorf("%v, %q; want %s", err, got, c.want)
+			}
+		})
+	}
+}
+
+// Remove(Add(x)) is x for every layout that people have.
+func TestRemoveRestoresTheBytes(t *testing.T) {
+	for _, content := range []string{
+		`{"a": 1}`, `{"a":1,"b":[2]}`, "{\"a\": 1 /* one */}", "{\n\t\"a\": 1\n}\n", "{\r\n    \"a\": 1\r\n}\r\n",
+		"{\n  \"a\": 1, // one\n}\n", "{\n  \"a\": 1,\n  // last words\n}\n", "{\n  \"a\": 1 // one\n}", "// head\n{\n  \"a\": {}\n}\n// tail\n",
+		"{\"hooks\": {\"Notification\": []}, \"a\": 1}", "{\n  \"hooks\": {\n    \"Stop\": [ {\"hooks\": []}, ]\n  }\n}\n",
+		"{\n  \"hooks\": {\n    // mine\n    \"Stop\": [\n      // first\n      {\"hooks\": [{\"command\": \"x\"}]} // second\n    ]\n  }\n}\n",
+		`{"url":"http://x"}`,
+		"{\n  \"a\": \"\\u003c\\/\", \"b\": 1.0e5\n}",
+	} {
+		for _, h := range All() {
+			if h.layout.version {
+				continue // "version" is added and stays where something else is
+			}
+			added := mustAdd(t, h, []byte(content))
+			removed, alone, err := h.Remove(added)
+			if err != nil || alone || string(removed) != content {
+				t.Errorf("%s: %v alone %t\n%s", h.Name, err, alone, cmp.Diff(content, string(removed)))
+			}
+		}
+	}
+}
+
+// The caller's bytes are never written to.
+func TestAddLeavesItsInputAlone(t *testing.T) {
+	h, _ := Find("claude-code")
+	content := []byte("{\"hooks\": {\"Stop\": []}}")
+	kept := string(content)
+	mustAdd(t, h, content)
+	if string(content) != kept {
+		t.Errorf("%s", content)
+	}
+}
+
+// What Add writes a strict reader reads, if it read the file before.
+func TestStrictStaysStrict(t *testing.T) {
+	h, _ := Find("codex")
+	for _, content := range []string{"", "{}", `{"a": 1}`, "{\n}"} {
+		var v map[string]any
+		if err := json.Unmarshal(mustAdd(t, h, []byte(content)), &v); err != nil {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
+func FuzzAddAndRemove(f *testing.F) {
+	for _, s := range []string{"", "{}", "\v", `{"hooks": {"Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "a"}]},]}}`,
+		"{ // c\n}", `{"a":1/**/,/**/}`, `{"hooks":{"Stop":[/*x*/]}}`, `{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://x/v1/hooks/qwen-code"}]},{}]}}`} {
+		f.Add(s)
+	}
+	h, _ := Find("qwen-code")
+	f.Fuzz(func(t *testing.T, content string) {
+		added, err := h.Add([]byte(content), h.Entries(target))
+		if err != nil {
+			return
+		}
+		if again, err := h.Add(added, h.Entries(target)); err != nil || string(again) != string(added) {
+			t.Fatalf("%v: a second Add makes of %q %q", err, added, again)
+		}
+		entries, _, err := h.Found(added)
+		if err != nil || len(entries) != len(h.events()) {
+			t.Fatalf("%v: %d entries in %q", err, len(entries), added)
+		}
+		removed, _, err := h.Remove(added)
+		if err != nil {
+			t.Fatalf("%v: %q", err, added)
+		}
+		if entries, _, err := h.Found(removed); err != nil || len(entries) != 0 {
+			t.Fatalf("%v: left in %q: %v", err, removed, entries)
+		}
+		// Without hooks of ours before, nothing but blanks and empty hooks may differ.
+		if before, _, _ := h.Found([]byte(content)); len(before) == 0 {
+			if a, b := comments(t, content), comments(t, string(removed)); a != b {
+				t.Fatalf("comments of %q: %q, then %q", content, a, b)
+			}
+		}
+	})
+}
+
+// comments is a file's text without blanks and commas, the empty hooks that
+// Remove takes away left out.
+func comments(t *testing.T, content string) string {
+	t.Helper()
+	if _, err := hujson.Parse([]byte(content)); err != nil && strings.Trim(content, " \t\r\n") != "" {
+		t.Fatal(err)
+	}
+	text := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\r\n,", r) {
+			return -1
+		}
+		return r
+	}, content)
+	for _, empty := range []string{`"Stop":[]`, `"SessionStart":[]`, `"UserPromptSubmit":[]`, `"PreToolUse":[]`, `"PostToolUse":[]`, `"PostToolUseFailure":[]`, `"SubagentStop":[]`, `"hooks":{}`} {
+		text = strings.ReplaceAll(text, empty, "")
+	}
+	if text == "" {
+		return "{}"
+	}
+	return text
+}
