@@ -17,6 +17,7 @@ import (
 var allowed = map[string][]string{
 	"stopgate/gate":                  {},
 	"stopgate/config":                {"stopgate/gate"},
+	"stopgate/calibrate":             {"stopgate/gate"},
 	"stopgate/wire":                  {"stopgate/gate"},
 	"stopgate/wire/contracts":        {"stopgate/gate"},
 	"stopgate/wire/install":          {"stopgate/gate", "stopgate/wire/contracts"},
@@ -26,6 +27,7 @@ var allowed = map[string][]string{
 	"stopgate/commandhooks/scratch":  {},
 	"stopgate/prompthooks":           {"stopgate/gate"},
 	"stopgate/prompthooks/gemini":    {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
+	"stopgate/prompthooks/recording": {"stopgate/gate", "stopgate/prompthooks"},
 	"stopgate/store/sqlite":          {"stopgate/gate"},
 	"stopgate/store/storetest":       {"stopgate/gate"},
 	"stopgate/server":                {"stopgate/gate"},

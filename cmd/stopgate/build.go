@@ -50,6 +50,7 @@ type app struct {
 	transcripts *transcripts.Store
 	runner      *commandhooks.Runner
 	models      *models
+	judging     prompthooks.Options // what prompt hooks are asked with
 	closers     []func() error
 }
 
@@ -116,8 +117,9 @@ func build(ctx context.Context, cfg config.Server, transcriptDir, path string) (
 	errs = append(errs, err)
 	a.models, err = openModels(ctx, cfg.Models)
 	errs = append(errs, err)
-	judge, err := prompthooks.New(prompthooks.Options{Model: a.models.find, MaxRounds: cfg.Limits.JudgeRounds,
-		MaxTokens: cfg.Limits.JudgeTokens, DailyTokens: cfg.Limits.AgentDailyTokens, Now: time.Now})
+	a.judging = prompthooks.Options{Model: a.models.find, MaxRounds: cfg.Limits.JudgeRounds,
+		MaxTokens: cfg.Limits.JudgeTokens, DailyTokens: cfg.Limits.AgentDailyTokens, Now: time.Now}
+	judge, err := prompthooks.New(a.judging)
 	errs = append(errs, err)
 	if a.transcripts != nil {
 		a.closers = append(a.closers, a.transcripts.Close)

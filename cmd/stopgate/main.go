@@ -60,15 +60,16 @@ type process struct {
 }
 
 type commands struct {
-	Serve    serveCommand    `cmd:"" help:"Run the gate as an HTTP service."`
-	Demo     demoCommand     `cmd:"" help:"Show the main job, narrated: an answer refused, corrected and allowed."`
-	Eval     evalCommand     `cmd:"" help:"Decide one event without a server."`
-	Hook     hookCommand     `cmd:"" help:"Answer one payload of an agent host: what its command hook runs."`
-	Init     initCommand     `cmd:"" help:"Write an agent host's hook configuration, or take it out again."`
-	Doctor   doctorCommand   `cmd:"" help:"Find why a gate would not gate; send a must-block probe through the installed hook."`
-	Apply    applyCommand    `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
-	Validate validateCommand `cmd:"" help:"Check spec files; print what is wrong and where."`
-	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Serve     serveCommand     `cmd:"" help:"Run the gate as an HTTP service."`
+	Demo      demoCommand      `cmd:"" help:"Show the main job, narrated: an answer refused, corrected and allowed."`
+	Eval      evalCommand      `cmd:"" help:"Decide one event without a server."`
+	Hook      hookCommand      `cmd:"" help:"Answer one payload of an agent host: what its command hook runs."`
+	Init      initCommand      `cmd:"" help:"Write an agent host's hook configuration, or take it out again."`
+	Doctor    doctorCommand    `cmd:"" help:"Find why a gate would not gate; send a must-block probe through the installed hook."`
+	Apply     applyCommand     `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
+	Validate  validateCommand  `cmd:"" help:"Check spec files; print what is wrong and where."`
+	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
+	Version   versionCommand   `cmd:"" help:"Print the version."`
 
 	VersionFlag versionFlag `name:"version" help:"Print the version."`
 }

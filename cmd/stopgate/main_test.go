@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +50,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await": await,
 			"exits": exits,
+			"model": model,
 		},
 	})
 }
@@ -76,6 +79,20 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	ts.Fatalf("nothing answers at %s", args[0])
+}
+
+// model TEXT starts a scripted model, spoken to as Gemini is, and makes it the one
+// that stopgate finds: it passes what has the text in it.
+func model(ts *testscript.TestScript, _ bool, args []string) {
+	s := httptest.NewServer(scriptedGemini(func(request string) string {
+		if strings.Contains(request, args[0]) {
+			return `{"ok":true,"probability":0.9}`
+		}
+		return `{"ok":false,"reason":"nothing shows it","probability":0.2}`
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("GEMINI_API_KEY", "a-key-of-no-worth")
+	ts.Setenv("GOOGLE_GEMINI_BASE_URL", s.URL)
 }
 
 // exits CODE COMMAND … runs a command that must end with just that code, which

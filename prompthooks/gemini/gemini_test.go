@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -305,8 +306,10 @@ func TestManyAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
-	for range n {
+	for i := range n {
 		wg.Go(func() {
+			in := in // the same question would be asked once
+			in.Context = fmt.Appendf(nil, `{"current_turn":%d}`, i)
 			if v := j.Evaluate(ctx, in); v.Outcome != gate.Allow {
 				t.Errorf("got %s %+v", v.Outcome, v.Failure)
 			}

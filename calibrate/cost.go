@@ -1,0 +1,99 @@
+package calibrate
+
+import (
+	"math"
+	"slices"
+
+	"stopgate/gate"
+)
+
+// Price of a model, per million tokens, in whatever currency.
+type Price struct {
+	In     float64 `json:"in"` // prompt tokens that were not cached
+	Cached float64 `json:"cached"`
+	Out    float64 `json:"out"`
+}
+
+// of is what a usage costs. Prompt tokens count the cached ones too.
+func (p Price) of(u gate.Usage) float64 {
+	return (float64(max(u.PromptTokens-u.CachedTokens, 0))*p.In + float64(u.CachedTokens)*p.Cached + float64(u.OutputTokens)*p.Out) / 1e6
+}
+
+// Usage is a mean of [gate.Usage].
+type Usage struct {
+	Calls        float64 `json:"calls"`
+	PromptTokens float64 `json:"prompt_tokens"`
+	CachedTokens float64 `json:"cached_tokens"`
+	OutputTokens float64 `json:"output_tokens"`
+}
+
+// Cost is of all trials, those without a verdict too.
+type Cost struct {
+	Total    float64 `json:"total"`
+	PerTrial float64 `json:"per_trial"` // of those whose price is known
+	Unpriced int     `json:"unpriced"`  // trials whose model has no price
+}
+
+// Time is how long trials took that had a verdict, in milliseconds.
+type Time struct {
+	P50 float64 `json:"p50_ms"`
+	P95 float64 `json:"p95_ms"`
+}
+
+func sum(a, b gate.Usage) gate.Usage {
+	return gate.Usage{Calls: a.Calls + b.Calls, PromptTokens: a.PromptTokens + b.PromptTokens,
+		CachedTokens: a.CachedTokens + b.CachedTokens, OutputTokens: a.OutputTokens + b.OutputTokens}
+}
+
+func usageOf(trials []Trial) (all gate.Usage, mean Usage) {
+	for i := range trials {
+		all = sum(all, trials[i].Usage)
+	}
+	n := float64(max(len(trials), 1))
+	return all, Usage{float64(all.Calls) / n, float64(all.PromptTokens) / n, float64(all.CachedTokens) / n, float64(all.OutputTokens) / n}
+}
+
+// costOf is nil where no price is known.
+func costOf(trials []Trial, price func(model string) (Price, bool)) *Cost {
+	if price == nil {
+		return nil
+	}
+	var c Cost
+	priced := 0
+	for i := range trials {
+		t := &trials[i]
+		p, ok := price(t.Model)
+		if !ok {
+			c.Unpriced++
+			continue
+		}
+		priced++
+		c.Total += p.of(t.Usage)
+	}
+	if priced == 0 {
+		return nil
+	}
+	c.PerTrial = c.Total / float64(priced)
+	return &c
+}
+
+// timeOf is nil where nothing was measured.
+func timeOf(trials []Trial) *Time {
+	var took []float64
+	for i := range trials {
+		if t := &trials[i]; t.judged() && t.MS > 0 {
+			took = append(took, t.MS)
+		}
+	}
+	if len(took) == 0 {
+		return nil
+	}
+	slices.Sort(took)
+	return &Time{percentile(took, 0.50), percentile(took, 0.95)}
+}
+
+// percentile is the least value that a share of them does not exceed.
+func percentile(sorted []float64, share float64) float64 {
+	rank := int(math.Ceil(share * float64(len(sorted))))
+	return sorted[max(rank, 1)-1]
+}

@@ -1,0 +1,217 @@
+package recording
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"sync"
+
+	"stopgate/gate"
+	"stopgate/prompthooks"
+)
+
+// Take is one judgement's requests. It is safe for concurrent use.
+type Take struct {
+	recording *Recording
+	name      string
+
+	mu      sync.Mutex
+	asked   map[string]int // how often, by the request's digest
+	missing int
+	drifted int
+}
+
+// Missing is how many requests could not be answered from the recording. Where a
+// panel had its majority and called off the other votes, they may be missing.
+func (t *Take) Missing() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.missing
+}
+
+// Drifted is how many requests were answered though what tools had returned was
+// not the same as when they were recorded.
+func (t *Take) Drifted() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.drifted
+}
+
+// Record keeps what the models say that find finds. A judgement whose answer
+// cannot be kept has no verdict (internal).
+func (t *Take) Record(find Find) Find {
+	return func(name string) (prompthooks.Model, string, error) {
+		m, d, err := find(name)
+		if err != nil {
+			return nil, "", err
+		}
+		if file := deploymentFile(name); !t.recording.has(file) {
+			if err := t.recording.write(file, deployment{name, d}); err != nil {
+				return nil, "", err
+			}
+		}
+		return prompthooks.ModelFunc(func(ctx context.Context, req prompthooks.Request) (prompthooks.Response, error) {
+			return t.record(ctx, m, req)
+		}), d, nil
+	}
+}
+
+func (t *Take) record(ctx context.Context, m prompthooks.Model, req prompthooks.Request) (prompthooks.Response, error) {
+	file := t.next(req)
+	response, err := m.Generate(ctx, req)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // whatever the provider makes of it
+	}
+	a := t.recording.keep(response, err)
+	a.Take, a.Model, a.Request = t.name, req.Model, wholeDigest(req)
+	if err := t.recording.write(file.name(), a); err != nil {
+		return prompthooks.Response{}, &gate.Failure{Code: gate.Internal, Message: err.Error()}
+	}
+	switch {
+	case a.Error != nil:
+		err = a.Error
+	case a.Other != "":
+		err = errors.New(a.Other)
+	}
+	return a.response(), err
+}
+
+// Replay answers from the recording. What is not there is no verdict
+// (model_unavailable, "not recorded: …"), and counted in [Take.Missing].
+func (t *Take) Replay() Find {
+	return func(name string) (prompthooks.Model, string, error) {
+		var d deployment
+		if err := t.recording.read(deploymentFile(name), &d); err != nil {
+			return nil, "", errors.New(t.miss(fmt.Sprintf("the model %q", name), err))
+		}
+		return prompthooks.ModelFunc(t.replay), d.Deployment, nil
+	}
+}
+
+func (t *Take) replay(ctx context.Context, req prompthooks.Request) (prompthooks.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return prompthooks.Response{}, err
+	}
+	file := t.next(req)
+	var a answer
+	if err := t.recording.read(file.name(), &a); err != nil {
+		return prompthooks.Response{}, &gate.Failure{Code: gate.ModelUnavailable,
+			Message: t.miss(fmt.Sprintf("the request %s of %q", file, t.name), err)}
+	}
+	if a.Request != wholeDigest(req) {
+		t.mu.Lock()
+		t.drifted++
+		t.mu.Unlock()
+	}
+	if a.Ended == cancelled {
+		return prompthooks.Response{}, &gate.Failure{Code: gate.ModelUnavailable,
+			Message: t.miss(fmt.Sprintf("the request %s of %q was called off", file, t.name), fs.ErrNotExist)}
+	}
+	file.n++
+	return a.response(), a.err(t.recording.has(file.name()))
+}
+
+// miss counts and words what is not in the recording.
+func (t *Take) miss(what string, err error) string {
+	t.mu.Lock()
+	t.missing++
+	t.mu.Unlock()
+	why := "the set, the hook or the model is not the one of the recording, or the recording was cut short"
+	if !errors.Is(err, fs.ErrNotExist) {
+		why = err.Error()
+	}
+	return fmt.Sprintf("not recorded: %s (%s)", what, why)
+}
+
+// err is what a replay ends with where the model had given no answer. An error
+// that was followed by another try is followed by one again, but nobody is made
+// to wait; the last one is final, since the time that was lacking then is there
+// now.
+func (a answer) err(again bool) error {
+	switch {
+	case a.Error != nil && again:
+		bad := *a.Error
+		bad.RetryAfter = 0
+		return &bad
+	case a.Error != nil && a.Error.Kind == prompthooks.RateLimited:
+		return &gate.Failure{Code: gate.ModelRateLimited, Message: a.Error.Message}
+	case a.Error != nil:
+		return &gate.Failure{Code: gate.ModelUnavailable, Message: a.Error.Message}
+	case a.Ended == deadline:
+		return &gate.Failure{Code: gate.Timeout, Message: "the model gave no answer in the hook's time when it was recorded"}
+	case a.Other != "":
+		return errors.New(a.Other)
+	}
+	return nil
+}
+
+// place is where the answer to a request is kept.
+type place struct {
+	digest string
+	n      int // the n-th time that it is asked, from 1
+}
+
+func (p place) String() string { return fmt.Sprintf("%s-%d", p.digest, p.n) }
+func (p place) name() string   { return p.String() + ".json" }
+
+// next is the place of a request that is about to be made.
+func (t *Take) next(req prompthooks.Request) place {
+	d := t.digest(req)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked[d]++
+	return place{d, t.asked[d]}
+}
+
+// fence is the random word of a judge's fence (prompthooks: rand.Text), which
+// models also repeat.
+var fence = regexp.MustCompile(`data-[A-Z2-7]{26}`)
+
+func unfenced(text string) string { return fence.ReplaceAllString(text, "data-KEY") }
+
+// digest is what a request is known by.
+func (t *Take) digest(req prompthooks.Request) string {
+	said := make([]prompthooks.Message, len(req.Messages))
+	for i, m := range req.Messages {
+		m.Results = nil
+		said[i] = m
+	}
+	req.Messages, req.Force, req.MaxOutputTokens = said, "", 0
+	return digest([]byte(t.name + "\x00" + wholeDigest(req)))
+}
+
+// wholeDigest is of everything in a request but the fence's word.
+func wholeDigest(req prompthooks.Request) string {
+	type message struct {
+		Role, Text, Native string
+		Calls              []string
+		Results            []prompthooks.Result
+	}
+	messages := make([]message, len(req.Messages))
+	for i, m := range req.Messages {
+		messages[i] = message{Role: string(m.Role), Text: unfenced(m.Text), Native: unfenced(string(m.Native))}
+		for _, c := range m.Calls {
+			messages[i].Calls = append(messages[i].Calls, c.ID, c.Name, unfenced(string(c.Args)))
+		}
+		for _, r := range m.Results {
+			r.Text = unfenced(r.Text)
+			messages[i].Results = append(messages[i].Results, r)
+		}
+	}
+	text, err := json.Marshal(struct {
+		Request  prompthooks.Request
+		Messages []message
+	}{withoutMessages(req), messages})
+	if err != nil { // strings, numbers and schemas always have a JSON form
+		panic(err)
+	}
+	return digest(text)
+}
+
+func withoutMessages(req prompthooks.Request) prompthooks.Request {
+	req.Messages = nil
+	return req
+}
