@@ -106,7 +106,7 @@ func (t *Trial) add(v gate.Verdict) {
 		t.Model += ", " + v.Model
 	}
 	if v.Usage != nil {
-		t.Usage = sum(t.Usage, *v.Usage)
+		t.Usage = t.Usage.Plus(*v.Usage)
 	}
 }
 
@@ -171,7 +171,7 @@ type NoVerdict struct {
 
 // Measure makes the report of trials. price knows what models cost; nil: nobody
 // does.
-func Measure(trials []Trial, price func(model string) (Price, bool)) Report {
+func Measure(trials []Trial, price func(model string) (gate.Price, bool)) Report {
 	r := Report{Trials: len(trials), NoVerdict: NoVerdict{Codes: map[gate.FailureCode]int{}}, Notes: map[gate.Note]int{}}
 	runs := map[string]bool{}
 	for i := range trials {

@@ -246,7 +246,7 @@ func TestCostAndTime(t *testing.T) {
 		{Run: "c", Model: "other", MS: 20, Usage: gate.Usage{Calls: 2, PromptTokens: 300_000, OutputTokens: 200_000}},
 		{Run: "d", Model: "other", MS: 9999, Failure: &gate.Failure{Code: gate.Timeout}},
 	}
-	r := Measure(set, func(model string) (Price, bool) { return Price{In: 2, Cached: 0.5, Out: 10}, model == "m" })
+	r := Measure(set, func(model string) (gate.Price, bool) { return gate.Price{In: 2, Cached: 0.5, Out: 10}, model == "m" })
 	// 0.6 × 2 + 0.4 × 0.5 + 0.1 × 10 = 2.4, and 0.2 × 2 = 0.4
 	if diff := cmp.Diff(&Cost{Total: 2.8, PerTrial: 1.4, Unpriced: 2}, r.Cost, closely); diff != "" {
 		t.Error(diff)
@@ -257,7 +257,7 @@ func TestCostAndTime(t *testing.T) {
 	if *r.Time != (Time{P50: 20, P95: 30}) {
 		t.Errorf("%+v", r.Time)
 	}
-	if Measure(set, func(string) (Price, bool) { return Price{}, false }).Cost != nil {
+	if Measure(set, func(string) (gate.Price, bool) { return gate.Price{}, false }).Cost != nil {
 		t.Error("a cost without a price")
 	}
 	for n, want := range map[int]float64{1: 1, 19: 19, 20: 19, 21: 20, 100: 95} {

@@ -7,18 +7,6 @@ import (
 	"stopgate/gate"
 )
 
-// Price of a model, per million tokens, in whatever currency.
-type Price struct {
-	In     float64 `json:"in"` // prompt tokens that were not cached
-	Cached float64 `json:"cached"`
-	Out    float64 `json:"out"`
-}
-
-// of is what a usage costs. Prompt tokens count the cached ones too.
-func (p Price) of(u gate.Usage) float64 {
-	return (float64(max(u.PromptTokens-u.CachedTokens, 0))*p.In + float64(u.CachedTokens)*p.Cached + float64(u.OutputTokens)*p.Out) / 1e6
-}
-
 // Usage is a mean of [gate.Usage].
 type Usage struct {
 	Calls        float64 `json:"calls"`
@@ -40,21 +28,16 @@ type Time struct {
 	P95 float64 `json:"p95_ms"`
 }
 
-func sum(a, b gate.Usage) gate.Usage {
-	return gate.Usage{Calls: a.Calls + b.Calls, PromptTokens: a.PromptTokens + b.PromptTokens,
-		CachedTokens: a.CachedTokens + b.CachedTokens, OutputTokens: a.OutputTokens + b.OutputTokens}
-}
-
 func usageOf(trials []Trial) (all gate.Usage, mean Usage) {
 	for i := range trials {
-		all = sum(all, trials[i].Usage)
+		all = all.Plus(trials[i].Usage)
 	}
 	n := float64(max(len(trials), 1))
 	return all, Usage{float64(all.Calls) / n, float64(all.PromptTokens) / n, float64(all.CachedTokens) / n, float64(all.OutputTokens) / n}
 }
 
 // costOf is nil where no price is known.
-func costOf(trials []Trial, price func(model string) (Price, bool)) *Cost {
+func costOf(trials []Trial, price func(model string) (gate.Price, bool)) *Cost {
 	if price == nil {
 		return nil
 	}
@@ -68,7 +51,7 @@ func costOf(trials []Trial, price func(model string) (Price, bool)) *Cost {
 			continue
 		}
 		priced++
-		c.Total += p.of(t.Usage)
+		c.Total += p.Of(t.Usage)
 	}
 	if priced == 0 {
 		return nil

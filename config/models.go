@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"stopgate/gate"
 	"strings"
 )
 
@@ -15,6 +16,11 @@ type Models struct {
 	Default   string            // the provider of what is not named otherwise; empty: none
 	Tiers     map[string]string // tier → "provider/deployment"
 	Named     map[string]string // a name of the server's own → "provider/deployment"
+	// Fallback lists, for a tier or a name of the server's own, what is asked in
+	// its place when it cannot be: as "provider/deployment", in order.
+	Fallback map[string][]string
+	// Prices of models, by "provider/deployment".
+	Prices map[string]gate.Price
 	// Probe is where an Ollama may run that serves where no provider is
 	// configured; empty: none is looked for.
 	Probe string
@@ -164,6 +170,8 @@ func (r *serverReader) models(o *object) Models {
 		}
 		return name, ""
 	}, m.Named)
+	m.readFallback(o)
+	m.readPrices(o)
 	if p, ok := m.Providers[m.Default]; ok && p.Model != "" {
 		m.fillTiers(everyTier(p.Model))
 	} else if ok && !p.unlisted() {
@@ -207,5 +215,83 @@ func readTargets(o *object, name string, m Models, key func(string) (string, str
 			o.errorf(targets.child(f.name), f.value.pos, "%s is %s, want provider/model with a provider of this file or the environment", f.name, f.value.describe())
 		}
 		into[stored] = target
+	}
+}
+
+// InPlaceOf are the models that are asked when another cannot be.
+func (m Models) InPlaceOf(model string) []string {
+	if tier := tierOf(model); tier != "" {
+		model = tier
+	}
+	return m.Fallback[model]
+}
+
+// Price is what a hook's model costs, if the server file says so.
+func (m Models) Price(model string) (gate.Price, bool) {
+	provider, deployment := m.Resolve(model)
+	price, ok := m.Prices[provider+"/"+deployment]
+	return price, ok
+}
+
+// PriceOf is the price of a deployment, whoever serves it.
+func (m Models) PriceOf(deployment string) (gate.Price, bool) {
+	for _, target := range slices.Sorted(maps.Keys(m.Prices)) {
+		if _, name, _ := strings.Cut(target, "/"); name == deployment {
+			return m.Prices[target], true
+		}
+	}
+	return gate.Price{}, false
+}
+
+// readFallback reads what takes the place of a tier, or of a name of the
+// server's own.
+func (m *Models) readFallback(o *object) {
+	list := o.object("fallback")
+	if list == nil {
+		return
+	}
+	for _, f := range list.node.fields {
+		name := f.name
+		if tier := tierOf(name); tier != "" && name != "" {
+			name = tier
+		} else if _, named := m.Named[name]; !named {
+			o.errorf(list.child(f.name), f.pos, "fallback %q is neither a tier nor one of models", cut(f.name))
+			continue
+		}
+		for _, target := range list.texts(f.name) {
+			provider, deployment, _ := strings.Cut(target, "/")
+			if _, known := m.Providers[provider]; !known || deployment == "" {
+				o.errorf(list.child(f.name), f.value.pos, "%s has %q, want provider/model with a provider of this file or the environment", f.name, cut(target))
+				continue
+			}
+			if m.Fallback == nil {
+				m.Fallback = map[string][]string{}
+			}
+			m.Fallback[name] = append(m.Fallback[name], target)
+		}
+	}
+}
+
+// readPrices reads what models cost.
+func (m *Models) readPrices(o *object) {
+	list := o.object("prices")
+	if list == nil {
+		return
+	}
+	for _, f := range list.node.fields {
+		provider, deployment, _ := strings.Cut(f.name, "/")
+		if _, known := m.Providers[provider]; !known || deployment == "" {
+			o.errorf(list.child(f.name), f.pos, "price of %q: want provider/model with a provider of this file or the environment", cut(f.name))
+			continue
+		}
+		p := list.object(f.name)
+		if p == nil {
+			continue
+		}
+		if m.Prices == nil {
+			m.Prices = map[string]gate.Price{}
+		}
+		m.Prices[f.name] = gate.Price{In: p.amount("input"), Cached: p.amount("cached"), Out: p.amount("output")}
+		p.unknown(true)
 	}
 }

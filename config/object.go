@@ -94,6 +94,21 @@ func (o *object) whole(name string, least, most int, unit string) (i int, ok boo
 	return i, true
 }
 
+// amount reads a number that is not negative; 0 if it is not set.
+func (o *object) amount(name string) float64 {
+	const want = "a number of 0 or more"
+	n := o.typed(name, numberKind, want)
+	if n == nil {
+		return 0
+	}
+	f, err := strconv.ParseFloat(n.text, 64)
+	if err != nil || !(f >= 0 && f < 1e12) {
+		o.errorf(o.child(name), n.pos, "%s is %s, want %s", name, cut(n.shown()), want)
+		return 0
+	}
+	return f
+}
+
 // share reads a number above 0 and up to 1; 0 if it is not set.
 func (o *object) share(name string) float64 {
 	const want = "a number above 0 and up to 1"

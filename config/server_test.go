@@ -291,3 +291,40 @@ func TestSecretsDoNotShow(t *testing.T) {
 		}
 	}
 }
+
+func TestFallbackAndPrices(t *testing.T) {
+	env := environment(map[string]string{"HOME": "/home/dev", "GEMINI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"})
+	s := load(t, `
+models:
+  providers: {gemini: {}, anthropic: {}}
+  default: gemini
+  models: {own: gemini/tuned}
+  fallback: {reasoningfast: [anthropic/small, gemini/old], own: [anthropic/small]}
+  prices: {gemini/tuned: {input: 1, cached: 0.1, output: 4}}
+`, env)
+	for model, want := range map[string][]string{"": {"anthropic/small", "gemini/old"}, "Reasoning Fast": {"anthropic/small", "gemini/old"}, "own": {"anthropic/small"}, "Reasoning": nil, "other": nil} {
+		if diff := cmp.Diff(want, s.Models.InPlaceOf(model)); diff != "" {
+			t.Errorf("%q: %s", model, diff)
+		}
+	}
+	price, known := s.Models.Price("own")
+	if cost := price.Of(gate.Usage{PromptTokens: 3e6, CachedTokens: 1e6, OutputTokens: 5e5}); !known || cost != 2+0.1+2 {
+		t.Errorf("%v %v", known, cost)
+	}
+	if _, known := s.Models.Price("Reasoning"); known {
+		t.Error("a model without a price has one")
+	}
+	for _, c := range []struct{ section, want string }{
+		{"fallback: {Slow: [gemini/a]}", `fallback "Slow" is neither a tier nor one of models`},
+		{"fallback: {Fast: [elsewhere/a]}", `fallback: Fast has "elsewhere/a", want provider/model`},
+		{"fallback: {Fast: gemini/a}", "fallback.Fast"},
+		{"prices: {gemini: {input: 1}}", `price of "gemini": want provider/model`},
+		{"prices: {gemini/a: {input: -1}}", "input is -1, want a number of 0 or more"},
+		{"prices: {gemini/a: {in: 1}}", `key "in" is unknown`},
+	} {
+		_, err := LoadServer(serverFile(t, "models:\n  providers: {gemini: {}}\n  "+c.section+"\n"), env, nil)
+		if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(c.want, "fallback: ")) {
+			t.Errorf("%s: %v, want %q", c.section, err, c.want)
+		}
+	}
+}

@@ -89,6 +89,27 @@ type Usage struct {
 	PromptTokens int `json:"prompt_tokens"`
 	CachedTokens int `json:"cached_tokens"`
 	OutputTokens int `json:"output_tokens"`
+	// Cost is what they cost by the server file's prices, in their currency; 0
+	// where no price is known.
+	Cost float64 `json:"cost,omitempty"`
+}
+
+// Plus is both together.
+func (u Usage) Plus(o Usage) Usage {
+	return Usage{Calls: u.Calls + o.Calls, PromptTokens: u.PromptTokens + o.PromptTokens,
+		CachedTokens: u.CachedTokens + o.CachedTokens, OutputTokens: u.OutputTokens + o.OutputTokens, Cost: u.Cost + o.Cost}
+}
+
+// Price of a model, per million tokens, in whatever currency.
+type Price struct {
+	In     float64 `json:"in"` // prompt tokens that were not cached
+	Cached float64 `json:"cached"`
+	Out    float64 `json:"out"`
+}
+
+// Of is what a usage costs. Prompt tokens count the cached ones too.
+func (p Price) Of(u Usage) float64 {
+	return (float64(max(u.PromptTokens-u.CachedTokens, 0))*p.In + float64(u.CachedTokens)*p.Cached + float64(u.OutputTokens)*p.Out) / 1e6
 }
 
 // Verdict is one hook's answer. An evaluator fills Outcome, Reason,

@@ -65,3 +65,17 @@ func TestFallback(t *testing.T) {
 		}
 	})
 }
+
+func TestVerdictsHaveTheirPrice(t *testing.T) {
+	j, err := New(Options{Model: func(name string) (Model, string, error) { return scripted(says(yes)), name, nil },
+		Price: func(name string) (gate.Price, bool) { return gate.Price{In: 10, Cached: 1, Out: 100}, name == "priced" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{"priced": (40*10 + 60*1 + 10*100) / 1e6, "other": 0} {
+		v := j.Evaluate(t.Context(), gate.Input{Hook: &gate.Hook{Event: gate.Stop, Prompt: "?", Model: name}, Event: &gate.Event{}, Context: []byte("{}")})
+		if v.Usage.Cost != want {
+			t.Errorf("%s costs %v, want %v", name, v.Usage.Cost, want)
+		}
+	}
+}

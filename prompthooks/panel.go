@@ -57,7 +57,7 @@ func majority(votes []gate.Verdict) gate.Verdict {
 	for i, v := range votes {
 		models = appendNew(models, v.Model)
 		if v.Usage != nil {
-			usage = add(usage, *v.Usage)
+			usage = usage.Plus(*v.Usage)
 		}
 		if v.Evidence != nil {
 			evidence.Steps = append(evidence.Steps, gate.Step{Tool: "vote", Input: v.Model, Text: told(i, v)})
@@ -123,9 +123,4 @@ func appendNew(list []string, s string) []string {
 		}
 	}
 	return append(list, s)
-}
-
-func add(a, b gate.Usage) gate.Usage {
-	return gate.Usage{Calls: a.Calls + b.Calls, PromptTokens: a.PromptTokens + b.PromptTokens,
-		CachedTokens: a.CachedTokens + b.CachedTokens, OutputTokens: a.OutputTokens + b.OutputTokens}
 }

@@ -35,6 +35,9 @@ type Options struct {
 	// Fallback lists whom to ask when the model that a hook names cannot be
 	// asked, in order, as names for Model; nil: nobody.
 	Fallback func(name string) []string
+	// Price is what the model that a hook names costs, if that is known; nil: of
+	// none.
+	Price func(name string) (gate.Price, bool)
 	// MaxRounds is how many answers with tool calls a model may give before it
 	// is asked for its verdict; 0 = [DefaultMaxRounds].
 	MaxRounds int
@@ -64,6 +67,7 @@ const (
 type Judge struct {
 	model     func(name string) (Model, string, error)
 	fallback  func(name string) []string
+	price     func(name string) (gate.Price, bool)
 	maxRounds int
 	maxTokens int
 	days      daily
@@ -88,7 +92,7 @@ func New(o Options) (*Judge, error) {
 	case o.DailyTokens > 0 && o.Now == nil:
 		return nil, errors.New("prompthooks: Options.DailyTokens needs Options.Now")
 	}
-	j := &Judge{model: o.Model, fallback: o.Fallback, maxRounds: o.MaxRounds, maxTokens: o.MaxTokens, newFence: newFence, days: daily{limit: o.DailyTokens, now: o.Now}}
+	j := &Judge{model: o.Model, fallback: o.Fallback, price: o.Price, maxRounds: o.MaxRounds, maxTokens: o.MaxTokens, newFence: newFence, days: daily{limit: o.DailyTokens, now: o.Now}}
 	if j.maxRounds == 0 {
 		j.maxRounds = DefaultMaxRounds
 	}
@@ -158,7 +162,7 @@ func after(before, v gate.Verdict) gate.Verdict {
 	usage := gate.Usage{}
 	for _, u := range []*gate.Usage{before.Usage, v.Usage} {
 		if u != nil {
-			usage = add(usage, *u)
+			usage = usage.Plus(*u)
 		}
 	}
 	v.Usage = &usage
@@ -190,6 +194,11 @@ func (j *Judge) try(ctx context.Context, in gate.Input, name string, last bool) 
 	}
 	if v.Evidence == nil {
 		v.Evidence = &gate.Evidence{}
+	}
+	if j.price != nil {
+		if price, known := j.price(name); known {
+			t.usage.Cost = price.Of(t.usage)
+		}
 	}
 	v.Model, v.Usage, v.Evidence.Steps = deployment, &t.usage, t.steps
 	return v
