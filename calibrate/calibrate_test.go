@@ -30,6 +30,7 @@ func trials(words ...string) []Trial {
 
 var closely = cmpopts.EquateApprox(0, 1e-4)
 
+// fault G62: what a gate is worth is measured on answers known to be bad.
 func TestMeasureByHand(t *testing.T) {
 	// Of four bad ones three are caught, of five good ones one is refused.
 	set := trials("br", "br", "br", "bp", "gp", "gp", "gp", "gp", "gr", "be", "ge", "ge")
@@ -83,6 +84,7 @@ func TestRepeatsDoNotNarrowIntervals(t *testing.T) {
 	}
 }
 
+// fault G64: a judge that contradicts itself is found out.
 func TestDisagreement(t *testing.T) {
 	// Unanimous, 2:1 (2 of 3 pairs differ), 1:1 with an error, and one alone.
 	d := Measure(trials("brrr", "grrp", "gpre", "bpee"), nil).Disagreement
