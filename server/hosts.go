@@ -34,6 +34,7 @@ type HostQuery struct {
 	// part.
 	Transcript string
 	Stale      bool
+	Unattended bool // nobody can be asked
 }
 
 // hostDeadline is shorter than what hosts give a hook (DESIGN §5).
@@ -126,7 +127,7 @@ func hostsFailure(err error) *gate.Failure {
 func hostQuery(r *http.Request) (HostQuery, time.Duration, error) {
 	v := r.URL.Query()
 	q := HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd"),
-		Transcript: v.Get("transcript"), Stale: v.Get("stale") == "true"}
+		Transcript: v.Get("transcript"), Stale: v.Get("stale") == "true", Unattended: v.Get("unattended") == "true"}
 	deadline := hostDeadline
 	if text := v.Get("deadline"); text != "" {
 		seconds, err := strconv.ParseFloat(text, 64)
