@@ -81,10 +81,7 @@ func TestAzure25ContextNames(t *testing.T) {
 }
 
 // queryHost shows what it was told beside the payload.
-type queryHost struct {
-	plainHost
-	told *HostQuery
-}
+type queryHost struct{ told *HostQuery }
 
 func (h queryHost) Decode(payload []byte, q HostQuery) (gate.Event, error) {
 	*h.told = q

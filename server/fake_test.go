@@ -435,7 +435,7 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 	opt := Options{Gate: g, Store: w.store, Policies: policies, Transcripts: w.shelf, Metrics: metrics, Decode: decode,
 		ReadSpec: readSpec, ReadAny: readAny, Version: "v0", Loopback: true, Hosts: []string{"example.com"},
 		Limits: Limits{BodyBytes: 32 << 20, SpecBytes: 4 << 20, TranscriptBytes: 2 << 30, InFlight: 20_000},
-		Log: slog.New(slog.NewTextHandler(&syncWriter{w: w.log}, nil))}
+		Log:    slog.New(slog.NewTextHandler(&syncWriter{w: w.log}, nil))}
 	for _, f := range change {
 		f(&opt)
 	}
