@@ -7,8 +7,10 @@ FUZZTIME ?= 10m
 BIN := bin/stopgate
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# What the tests and the demo need beside Go.
+# What the demo needs beside Go, and the tests for the race detector, as
+# program:package,package.
 SYSTEM := bwrap:bubblewrap jq:jq python3:python3 bash:bash
+test: SYSTEM += gcc:gcc,libc6-dev
 
 .PHONY: help
 help: ## List what this Makefile can do
@@ -16,7 +18,7 @@ help: ## List what this Makefile can do
 
 .PHONY: system
 system: # Install the system programs that are missing, else say which to install
-	@missing=""; for p in $(SYSTEM); do command -v "$${p%%:*}" >/dev/null || missing="$$missing $${p##*:}"; done; \
+	@missing=""; for p in $(SYSTEM); do command -v "$${p%%:*}" >/dev/null || { p="$${p##*:}"; missing="$$missing $${p//,/ }"; }; done; \
 	if [ -n "$$missing" ]; then \
 	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 	    echo "installing$$missing …"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \

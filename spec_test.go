@@ -7,46 +7,55 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// Every numbered assertion of a contract has a test that carries its number,
-// and no test carries a number that the contract does not have.
+// Every numbered assertion of a contract that is built has a test that carries
+// its number, and no test carries a number that the contract does not have.
 func TestEveryAssertionHasATest(t *testing.T) {
-	contract, err := os.ReadFile(filepath.Join("..", "shared", "spec", "azure.md"))
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("the contract (../shared) is not beside this checkout")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var numbers []string
-	for _, m := range regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(string(contract), -1) {
-		numbers = append(numbers, strings.Repeat("0", 2-len(m[1]))+m[1])
-	}
-	if len(numbers) != 50 {
-		t.Fatalf("the contract has %d assertions, want 50", len(numbers))
-	}
-	tested := map[string][]string{}
-	for name := range testNames(t) {
-		for _, m := range regexp.MustCompile(`^TestAzure(\d\d)(?:And(\d\d))?`).FindAllStringSubmatch(name, -1) {
-			for _, n := range m[1:] {
-				if n != "" {
-					tested[n] = append(tested[n], name)
+	for _, c := range []struct {
+		file, prefix string
+		first, last  int // what is built of it
+		all          int
+	}{
+		{"azure.md", "TestAzure", 1, 50, 50},
+		{"claude-code.md", "TestClaudeCode", 7, 16, 16}, // 1 to 6 are another dialect's hooks
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			contract, err := os.ReadFile(filepath.Join("..", "shared", "spec", c.file))
+			if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
+				t.Skip("the contract (../shared) is not beside this checkout")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := regexp.MustCompile(`(?m)^\d+\. `).FindAll(contract, -1); len(found) != c.all {
+				t.Fatalf("the contract has %d assertions, want %d", len(found), c.all)
+			}
+			tested := map[int][]string{}
+			numbers := regexp.MustCompile(`^` + c.prefix + `(\d\d)(?:And(\d\d))?`)
+			for name := range testNames(t) {
+				for _, m := range numbers.FindAllStringSubmatch(name, -1) {
+					for _, text := range m[1:] {
+						if n, err := strconv.Atoi(text); err == nil {
+							tested[n] = append(tested[n], name)
+						}
+					}
 				}
 			}
-		}
-	}
-	for _, n := range numbers {
-		if len(tested[n]) == 0 {
-			t.Errorf("azure.md %s has no test named TestAzure%s…", n, n)
-		}
-	}
-	for n, names := range tested {
-		if !slices.Contains(numbers, n) {
-			t.Errorf("%v carry the number %s, which azure.md does not have", names, n)
-		}
+			for n := c.first; n <= c.last; n++ {
+				if len(tested[n]) == 0 {
+					t.Errorf("%s %d has no test named %s%02d…", c.file, n, c.prefix, n)
+				}
+			}
+			for n, names := range tested {
+				if n < 1 || n > c.all {
+					t.Errorf("%v carry the number %d, which %s does not have", names, n, c.file)
+				}
+			}
+		})
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stopgate/commandhooks/scratch"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -84,5 +86,27 @@ func TestPythonBehindAShim(t *testing.T) {
 	}
 	if p, ok := realPython(t.Context(), shim, []string{dir, "/usr/bin", "/bin"}); ok {
 		t.Errorf("a shim without a python is %+v", p)
+	}
+}
+
+// What a gate that was killed left behind goes when the next one starts.
+func TestNewSweeps(t *testing.T) {
+	parent := t.TempDir()
+	t.Setenv("TMPDIR", parent)
+	d, err := scratch.Make("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(d.Path(), 0o700); err != nil { // as it was, but nobody's
+		t.Fatal(err)
+	}
+	if _, err := New(t.Context(), complete(Options{Mode: Off})); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
+		t.Errorf("%v is left (%v)", left, err)
 	}
 }

@@ -130,3 +130,18 @@ func TestPermits(t *testing.T) {
 		})
 	}
 }
+
+// A bwrap whose gate has died can still write its status: it must not be ended
+// by that alone, and leave its child waiting.
+func TestStatusPipeOutlivesTheGate(t *testing.T) {
+	s := &sandbox{files: make([]*os.File, 3)}
+	_, ours := s.hear()
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	defer s.close()
+	ours.Close()
+	if _, err := s.files[3].WriteString("status"); err != nil {
+		t.Errorf("bwrap's end, ours closed: %v", err)
+	}
+}

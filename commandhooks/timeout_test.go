@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -69,6 +70,26 @@ func TestAzure43TimeoutKillsEverything(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestAzure43KilledInTime: a hook that its launcher's way of killing does not
+// reach is killed by its main process, and the answer still comes in time.
+func TestAzure43KilledInTime(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip(err)
+	}
+	main, err := os.StartProcess(sleep, []string{"sleep", "600"}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{main: main, kill: func() {}, used: func() int64 { return 0 }, limit: 1}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	if _, why := p.wait(ctx); why != outOfTime || time.Since(began) > time.Second {
+		t.Errorf("ended as %d after %s, want within a second of its timeout", why, time.Since(began))
+	}
 }
 
 // TestAzure43ResultAtExit: what children do after the main process ended

@@ -233,6 +233,19 @@ func TestAzure05PropertiesAreKept(t *testing.T) {
 	})
 }
 
+// An agent may wait for its own tasks; the key is ours.
+func TestClaudeCode11DeferIsSaidInTheSpec(t *testing.T) {
+	agent := func(properties string) string { return `{"name":"a","properties":{"handoffs":[]` + properties + `}}` }
+	for value, want := range map[string]bool{"": false, `,"deferStopForBackgroundTasks":true`: true, `,"deferStopForBackgroundTasks":false`: false} {
+		if spec, warnings := accepted(t, asJSON, agent(value)); spec.DeferForBackground != want || warnings != "" {
+			t.Errorf("%q: %v %s", value, spec.DeferForBackground, warnings)
+		}
+	}
+	if e := refused(t, asJSON, agent(`,"deferStopForBackgroundTasks":"yes"`)); e.Details[0].Path != "properties.deferStopForBackgroundTasks" {
+		t.Errorf("%+v", e.Details)
+	}
+}
+
 func TestAzure06Handoffs(t *testing.T) {
 	e := refused(t, asJSON, `{"name":"a","properties":{"handoffs":null}}`)
 	if e.Message != "Handoffs cannot be null" || e.Code != gate.CodeValidation || e.Details[0].Path != "properties.handoffs" {

@@ -285,6 +285,24 @@ func TestAzure36CommandHookHasNoCap(t *testing.T) {
 	}
 }
 
+// The last turn ends, whatever fails: on_gate_error blocks the one before it.
+func TestAzure36LastTurnEndsThoughTheGateFails(t *testing.T) {
+	for turn, want := range map[int]Outcome{4: Block, 5: Allow} {
+		m := newMemory()
+		m.broken = errBroken
+		g := newGate(m, answers{}, agent(Hook{Name: "c"}))
+		g.OnGateError = FailBlock
+		ev := stop("s")
+		ev.Turn, ev.MaxTurns = turn, 5
+		if d := decide(t, g, ev); d.Outcome != want || d.GateError == nil {
+			t.Errorf("turn %d of 5: %s, gate error %v; want %s", turn, d.Outcome, d.GateError, want)
+		}
+		if d := g.Fail(t.Context(), ev, &Failure{Code: Overloaded}); d.Outcome != want {
+			t.Errorf("turn %d of 5, not taken on: %s, want %s", turn, d.Outcome, want)
+		}
+	}
+}
+
 func TestAzure37OneRejectionIsEnough(t *testing.T) {
 	g := newGate(newMemory(), answers{"one": block("first"), "three": block("third\n")},
 		agent(Hook{Name: "one"}, Hook{Name: "two"}, Hook{Name: "three"}))
@@ -562,6 +580,15 @@ func TestAzure12Activation(t *testing.T) {
 	if err != nil || d.Reason != "od\n\nal" {
 		t.Errorf("all active: %q, %v", d.Reason, err)
 	}
+	t.Run("an agent's own hook of the same name is not switched", func(t *testing.T) {
+		m := newMemory()
+		own := func(in Input) Verdict { return Verdict{Outcome: Block, Reason: string(in.Hook.Level)} }
+		g := newGate(m, answers{"h": own}, global(Hook{Name: "h"}), agent(Hook{Name: "h"}))
+		_ = m.SetActive(t.Context(), "s", "h", false, "")
+		if d := decide(t, g, stop("s")); d.Reason != string(CustomLevel) {
+			t.Errorf("blocked by %q, want the agent's own", d.Reason)
+		}
+	})
 }
 
 func TestAzure42FailMode(t *testing.T) {

@@ -87,6 +87,10 @@ type Event struct {
 	ClaimedActive     bool
 	ClaimedRejections int
 
+	// Unattended: no person watches the agent, so that an ask is denied where it
+	// is encoded (DESIGN §9).
+	Unattended bool
+
 	Cwd string // the agent's working directory on this machine; may be empty
 
 	// Background are the agent's tasks that still run while it wants to stop, as

@@ -136,3 +136,21 @@ func TestOwnWordsDoNotReset(t *testing.T) {
 		}
 	}
 }
+
+// A person who quotes the gate's reason and goes on has spoken: only a prompt
+// that is equal to it is the gate's own (DESIGN §9).
+func TestQuotedReasonResets(t *testing.T) {
+	const reason, more = "not yet", "see CONTRIBUTING"
+	for prompt, resets := range map[string]bool{
+		reason: false, reason + "\n" + more: false, more: false,
+		reason + ", you say. Then stop here.": true, reason + "\nwhy?": true, "> " + reason: true, "not": true,
+	} {
+		m := newMemory()
+		g := newGate(m, answers{"judge": says(Verdict{Outcome: Block, Reason: reason, AdditionalContext: more})}, agent(Hook{Name: "judge"}))
+		decide(t, g, stop("s"))
+		decide(t, g, Event{Name: UserPromptSubmit, Protocol: Native, Agent: "a", Session: "s", Prompt: prompt, ByPerson: true})
+		if n := m.counts[LedgerKey{Agent: "a", Session: "s"}].StopRejections; (n == 0) != resets {
+			t.Errorf("after %q: %d rejections", prompt, n)
+		}
+	}
+}

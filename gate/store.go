@@ -131,16 +131,26 @@ type Request struct {
 // kept 24 h from its reservation. What makes a request count once is its
 // [Commit]; a reservation keeps two of them from being evaluated at once.
 type Idempotency interface {
-	// Reserve claims a key. It answers the evaluation that the key already
-	// has, or empty when the caller now holds it until Commit, Release, or the
-	// end of the lease. CodeConflict: another request holds it.
-	// CodeIdempotencyMismatch: it belongs to another body.
-	Reserve(ctx context.Context, r Request, lease time.Duration) (evaluation string, err error)
-	// Renew lengthens the lease of a key that the caller holds.
-	Renew(ctx context.Context, key IdempotencyKey, lease time.Duration) error
+	// Reserve claims a key, or tells the evaluation that it has already.
+	// CodeConflict: another request holds it. CodeIdempotencyMismatch: it
+	// belongs to another body.
+	Reserve(ctx context.Context, r Request, lease time.Duration) (Reservation, error)
+	// Renew lengthens the lease of a reservation. CodeConflict: it is not in
+	// force any more.
+	Renew(ctx context.Context, held Reservation, lease time.Duration) error
 	// Release gives a key back whose evaluation did not come about. A key that
-	// was completed stays.
-	Release(ctx context.Context, key IdempotencyKey) error
+	// was completed stays, and one that somebody else has claimed since.
+	Release(ctx context.Context, held Reservation) error
+}
+
+// Reservation is a key that its caller holds until Commit, Release, or the end
+// of the lease; or, with an Evaluation, one that is answered.
+type Reservation struct {
+	Evaluation string
+	Key        IdempotencyKey
+	// Since tells it from an earlier one of the same key, whose lease ended
+	// before: whole milliseconds.
+	Since time.Time
 }
 
 // Sessions shows and erases what is known of one conversation.

@@ -115,3 +115,27 @@ func TestConversationThatMayNotBeRead(t *testing.T) {
 		t.Errorf("for a caller of the API: %v", err)
 	}
 }
+
+// A refusal of an event that the gate did not take on is no rejection of the
+// loop: no hook saw the answer.
+func TestFailCountsNothing(t *testing.T) {
+	m := newMemory()
+	g := newGate(m, answers{"judge": block("no")}, agent(prompt("judge", 3)))
+	g.OnGateError = FailBlock
+	decide(t, g, stop("s"))
+	key := LedgerKey{Agent: "a", Session: "s"}
+	before := m.counts[key]
+	if d := g.Fail(t.Context(), stop("s"), &Failure{Code: Overloaded, Message: "too much"}); d.Outcome != Block {
+		t.Errorf("decision %s", d.Outcome)
+	}
+	g.OnGateError = FailAllow
+	if d := g.Fail(t.Context(), stop("s"), &Failure{Code: Overloaded, Message: "too much"}); d.Outcome != Allow {
+		t.Errorf("decision %s", d.Outcome)
+	}
+	if now := m.counts[key]; now != before || before.StopRejections != 1 {
+		t.Errorf("counts went from %+v to %+v", before, now)
+	}
+	if len(m.records) != 3 {
+		t.Errorf("%d records, want all three", len(m.records))
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"stopgate/gate"
@@ -25,6 +26,59 @@ func (plainHost) Decode([]byte, HostQuery) (gate.Event, error) {
 func (plainHost) Encode(_ gate.Event, d gate.Decision) ([]byte, string) {
 	return fmt.Appendf(nil, `{"code":%q}`, d.GateError.Code), typeJSON
 }
+
+// connection is what drain sees of one.
+type connection struct {
+	*httptest.ResponseRecorder
+	deadline time.Time // for reading
+}
+
+func (c *connection) SetReadDeadline(t time.Time) error { c.deadline = t; return nil }
+
+// What a refused caller goes on to send is read for a bounded time, and not
+// waited for where it has not begun.
+func TestRefusedBodyIsDrainedInTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		expect  string
+		drained bool
+	}{
+		"sent":                  {"", true},
+		"waits to be asked for": {"100-continue", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				r := httptest.NewRequest(http.MethodPost, "/v2/nowhere", strings.NewReader("body"))
+				if c.expect != "" {
+					r.Header.Set("Expect", c.expect)
+				}
+				body := &countingBody{Reader: strings.NewReader("body")}
+				r.Body = body
+				conn := &connection{ResponseRecorder: httptest.NewRecorder()}
+				w.Handler().ServeHTTP(conn, r)
+				if (body.read == 4) != c.drained {
+					t.Errorf("%d bytes were read", body.read)
+				}
+				if wait := time.Until(conn.deadline); c.drained && (wait <= 0 || wait > 2*time.Second) {
+					t.Errorf("a caller can hold its connection for %s, want at most 2 s", wait)
+				}
+			})
+		})
+	}
+}
+
+type countingBody struct {
+	io.Reader
+	read int
+}
+
+func (b *countingBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.read += n
+	return n, err
+}
+
+func (b *countingBody) Close() error { return nil }
 
 // A simple client writes its whole request before it reads. Whatever a request
 // is refused for before its body was read, the answer reaches it.

@@ -214,3 +214,50 @@ func TestCallerThatGoesAwayIsNoErrorOfOurs(t *testing.T) {
 		t.Errorf("logged: %s", w.log)
 	}
 }
+
+// verdictHost answers the decision in a word. What it reads as "panic" makes it
+// panic.
+type verdictHost struct{ plainHost }
+
+func (h verdictHost) Decode(payload []byte, q HostQuery) (gate.Event, error) {
+	if string(payload) == `"panic"` {
+		panic("boom")
+	}
+	return h.plainHost.Decode(payload, q)
+}
+
+func (verdictHost) Encode(_ gate.Event, d gate.Decision) ([]byte, string) {
+	return fmt.Appendf(nil, `{"decision":%q,"code":%q}`, d.Outcome, d.GateError.Code), typeJSON
+}
+
+// Hosts read a 500 as "allow": whatever panics is answered by on_gate_error
+// (DESIGN §5).
+func TestPanicOnAHostsEventFollowsOnGateError(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		mode       gate.FailMode
+		want       string
+	}{
+		{"reading the payload", `"panic"`, gate.FailBlock, `{"decision":"block","code":"internal"}`},
+		{"looking for the answer", `{}`, gate.FailBlock, `{"decision":"block","code":"internal"}`},
+		{"where the gate fails open", `{}`, gate.FailAllow, `{"decision":"allow","code":"internal"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, func(o *Options) {
+				o.Gate.OnGateError = c.mode
+				o.Protocol = func(string) (HostProtocol, bool) { return verdictHost{}, true }
+				o.FindAnswer = func(context.Context, *gate.Event) { panic("open /secret/path: denied") }
+			})
+			if got := w.must(t, 200, "POST", "/v1/hooks/plain", c.body).Body.String(); got != c.want {
+				t.Errorf("answered %s, want %s", got, c.want)
+			}
+			if len(w.store.records) != 1 || !strings.Contains(w.log.String(), "handler panicked") {
+				t.Errorf("%d records, log %s", len(w.store.records), w.log)
+			}
+			w.must(t, 200, "GET", "/healthz", "")
+			if n := w.held.Load(); n != 0 {
+				t.Errorf("%d bytes are held still", n)
+			}
+		})
+	}
+}

@@ -79,3 +79,31 @@ func TestAzure25ContextNames(t *testing.T) {
 		})
 	}
 }
+
+// queryHost shows what it was told beside the payload.
+type queryHost struct{ told *HostQuery }
+
+func (h queryHost) Decode(payload []byte, q HostQuery) (gate.Event, error) {
+	*h.told = q
+	return gate.Event{}, nil
+}
+
+func (queryHost) Encode(gate.Event, gate.Decision) ([]byte, string) { return nil, typeJSON }
+
+func TestHostIsToldWhatTheURLSays(t *testing.T) {
+	var told HostQuery
+	w := newWorld(t, func(o *Options) {
+		o.Protocol = func(string) (HostProtocol, bool) { return queryHost{told: &told}, true }
+	})
+	for query, want := range map[string]HostQuery{
+		"": {},
+		"?agent=a&event=e&session=s&tool=t&cwd=/w&transcript=u&stale=true&unattended=true": {Agent: "a", Event: "e", Session: "s", Tool: "t", Cwd: "/w",
+			Transcript: "u", Stale: true, Unattended: true},
+		"?stale=false&unattended=false": {},
+	} {
+		w.must(t, 200, "POST", "/v1/hooks/plain"+query, "{}")
+		if d := cmp.Diff(want, told); d != "" {
+			t.Errorf("%q (-want +got):\n%s", query, d)
+		}
+	}
+}

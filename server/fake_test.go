@@ -28,19 +28,22 @@ type memory struct {
 	down error // what every method answers
 	// unreserving is what Reserve answers: the store was locked just then.
 	unreserving error
-	counts      map[gate.LedgerKey]gate.Counts
-	records     []gate.Record
-	specs       []gate.StoredSpec
-	versions    int
-	active      map[string]map[string]bool
-	keys        map[gate.IdempotencyKey]*reservation
-	renewals    int
-	released    int
+	// read runs after a spec was read: another process may come in there.
+	read     func()
+	counts   map[gate.LedgerKey]gate.Counts
+	records  []gate.Record
+	specs    []gate.StoredSpec
+	versions int
+	active   map[string]map[string]bool
+	keys     map[gate.IdempotencyKey]*reservation
+	renewals int
+	released int
 }
 
 type reservation struct {
 	body       [32]byte
 	evaluation string
+	since      time.Time
 }
 
 func newMemory() *memory {
@@ -77,7 +80,7 @@ func (m *memory) Commit(_ context.Context, c gate.Commit) error {
 	rec.Payload = bytes.Clone(rec.Payload) // the request's buffer is not ours
 	m.records = append(m.records, rec)
 	if c.Idempotency.Key.Key != "" {
-		m.keys[c.Idempotency.Key] = &reservation{c.Idempotency.Body, rec.EvaluationID}
+		m.keys[c.Idempotency.Key] = &reservation{body: c.Idempotency.Body, evaluation: rec.EvaluationID}
 	}
 	return nil
 }
@@ -129,7 +132,11 @@ func (m *memory) Spec(_ context.Context, kind gate.SpecKind, name string) (gate.
 		return gate.StoredSpec{}, m.down
 	}
 	if i := m.find(kind, name); i >= 0 {
-		return m.specs[i], nil
+		found := m.specs[i]
+		if m.read != nil {
+			m.read()
+		}
+		return found, nil
 	}
 	return gate.StoredSpec{}, gate.Errorf(gate.CodeNotFound, "%s %q is not known", kind, name)
 }
@@ -193,39 +200,41 @@ func (m *memory) Active(_ context.Context, session string) (map[string]bool, err
 	return switched, m.down
 }
 
-func (m *memory) Reserve(ctx context.Context, asked gate.Request, _ time.Duration) (string, error) {
+func (m *memory) Reserve(ctx context.Context, asked gate.Request, _ time.Duration) (gate.Reservation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key, body := asked.Key, asked.Body
 	r := m.keys[key]
 	switch {
 	case m.down != nil || m.unreserving != nil:
-		return "", cmp.Or(m.down, m.unreserving)
+		return gate.Reservation{}, cmp.Or(m.down, m.unreserving)
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return gate.Reservation{}, ctx.Err()
 	case r == nil:
-		m.keys[key] = &reservation{body: body}
-		return "", nil
+		m.keys[key] = &reservation{body: body, since: time.Now()}
+		return gate.Reservation{Key: key, Since: m.keys[key].since}, nil
 	case r.body != body:
-		return "", gate.Errorf(gate.CodeIdempotencyMismatch, "key belongs to another body")
+		return gate.Reservation{}, gate.Errorf(gate.CodeIdempotencyMismatch, "key belongs to another body")
 	case r.evaluation == "":
-		return "", gate.Errorf(gate.CodeConflict, "key is held by another request")
+		return gate.Reservation{}, gate.Errorf(gate.CodeConflict, "key is held by another request")
 	}
-	return r.evaluation, nil
+	return gate.Reservation{Key: key, Evaluation: r.evaluation}, nil
 }
 
-func (m *memory) Renew(context.Context, gate.IdempotencyKey, time.Duration) error {
+func (m *memory) Renew(context.Context, gate.Reservation, time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.renewals++
 	return m.down
 }
 
-func (m *memory) Release(_ context.Context, key gate.IdempotencyKey) error {
+func (m *memory) Release(_ context.Context, held gate.Reservation) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.released++
-	delete(m.keys, key)
+	if r := m.keys[held.Key]; r != nil && r.since.Equal(held.Since) {
+		delete(m.keys, held.Key)
+	}
 	return m.down
 }
 
@@ -425,7 +434,8 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 		Evaluators: map[gate.HookType]gate.Evaluator{gate.RuleHook: gate.EvaluatorFunc(func(ctx context.Context, in gate.Input) gate.Verdict { return w.judge(ctx, in) })}}
 	opt := Options{Gate: g, Store: w.store, Policies: policies, Transcripts: w.shelf, Metrics: metrics, Decode: decode,
 		ReadSpec: readSpec, ReadAny: readAny, Version: "v0", Loopback: true, Hosts: []string{"example.com"},
-		Log: slog.New(slog.NewTextHandler(&syncWriter{w: w.log}, nil))}
+		Limits: Limits{BodyBytes: 32 << 20, SpecBytes: 4 << 20, TranscriptBytes: 2 << 30, InFlight: 20_000},
+		Log:    slog.New(slog.NewTextHandler(&syncWriter{w: w.log}, nil))}
 	for _, f := range change {
 		f(&opt)
 	}

@@ -121,3 +121,18 @@ func TestRequestID(t *testing.T) {
 		t.Error("two requests have one id")
 	}
 }
+
+// A limit that nobody set is a mistake of the wiring, not a limit of nothing.
+func TestEveryLimitIsRequired(t *testing.T) {
+	w := newWorld(t)
+	for name, unset := range map[string]func(*Limits){
+		"BodyBytes": func(l *Limits) { l.BodyBytes = 0 }, "SpecBytes": func(l *Limits) { l.SpecBytes = 0 },
+		"TranscriptBytes": func(l *Limits) { l.TranscriptBytes = 0 }, "InFlight": func(l *Limits) { l.InFlight = 0 },
+	} {
+		opt := w.opt
+		unset(&opt.Limits)
+		if _, err := New(opt); err == nil {
+			t.Errorf("without %s there is no error", name)
+		}
+	}
+}

@@ -34,6 +34,7 @@ type HostQuery struct {
 	// part.
 	Transcript string
 	Stale      bool
+	Unattended bool // nobody can be asked
 }
 
 // hostDeadline is shorter than what hosts give a hook (DESIGN §5).
@@ -56,18 +57,25 @@ func (s *Server) hook(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.admit(c.Request(), func(body []byte) error {
-		ev, err := protocol.Decode(body, q)
-		if err != nil {
-			return err
-		}
-		return s.decideForHost(c, protocol, ev, deadline)
-	})
-	if failure := loadFailure(err); failure != nil { // the body was not read: it is what there is no room for
-		ev, _ := protocol.Decode([]byte("{}"), q)
-		err = s.hostFailure(c, protocol, ev, failure)
-		s.drain(c, c.Request().Body)
+	var ev gate.Event
+	err = s.contain(func(c echo.Context) error {
+		return s.admit(c.Request(), func(body []byte) error {
+			var err error
+			if ev, err = protocol.Decode(body, q); err != nil {
+				return err
+			}
+			return s.decideForHost(c, protocol, ev, deadline)
+		})
+	}, c)
+	failure := hostsFailure(err)
+	if failure == nil || c.Response().Committed {
+		return err
 	}
+	if ev.Name == "" { // not read, as what there is no room for
+		ev, _ = protocol.Decode([]byte("{}"), q)
+	}
+	err = s.hostFailure(c, protocol, ev, failure)
+	s.drain(c, c.Request().Body)
 	return err
 }
 
@@ -97,9 +105,12 @@ func (s *Server) answerHost(c echo.Context, protocol HostProtocol, ev gate.Event
 	return s.send(c, http.StatusOK, contentType, body)
 }
 
-// loadFailure is what of an error is the gate's to answer: a size or a load that
-// it does not take.
-func loadFailure(err error) *gate.Failure {
+// hostsFailure is what of an error is the gate's to answer: a size or a load that
+// it does not take, or a fault of its own.
+func hostsFailure(err error) *gate.Failure {
+	if errors.Is(err, errPanicked) {
+		return &gate.Failure{Code: gate.Internal, Message: "the gate panicked: its log says where"}
+	}
 	e, ok := errors.AsType[*gate.Error](err)
 	if !ok {
 		return nil
@@ -116,7 +127,7 @@ func loadFailure(err error) *gate.Failure {
 func hostQuery(r *http.Request) (HostQuery, time.Duration, error) {
 	v := r.URL.Query()
 	q := HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd"),
-		Transcript: v.Get("transcript"), Stale: v.Get("stale") == "true"}
+		Transcript: v.Get("transcript"), Stale: v.Get("stale") == "true", Unattended: v.Get("unattended") == "true"}
 	deadline := hostDeadline
 	if text := v.Get("deadline"); text != "" {
 		seconds, err := strconv.ParseFloat(text, 64)

@@ -42,7 +42,7 @@ func idempotencyKey(r *http.Request) (gate.IdempotencyKey, error) {
 // while the key is being reserved, and tries again, must not be counted twice.
 func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyKey, body []byte) error {
 	opt := gate.Options{Idempotency: gate.Request{Key: key, Body: sha256.Sum256(body)}}
-	stored, err := s.opt.Store.Reserve(s.running, opt.Idempotency, s.leaseTime)
+	held, err := s.opt.Store.Reserve(s.running, opt.Idempotency, s.leaseTime)
 	if _, refused := errors.AsType[*gate.Error](err); refused {
 		return err
 	}
@@ -51,14 +51,14 @@ func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyK
 	case err != nil: // the store is down, or was: the commit claims the key if it can
 		s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be reserved",
 			slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
-	case stored != "":
-		return s.replay(c, stored)
+	case held.Evaluation != "":
+		return s.replay(c, held.Evaluation)
 	default:
-		stop := s.renewing(key)
+		stop := s.renewing(held)
 		defer func() {
 			stop()
 			if !answered {
-				s.release(c, key)
+				s.release(c, held)
 			}
 		}()
 	}
@@ -71,16 +71,16 @@ func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyK
 		return err
 	}
 	// Another request was answered under the key meanwhile: that is the answer.
-	stored, lookup := s.opt.Store.Reserve(s.running, opt.Idempotency, 0) // to be told, not to hold it
-	if lookup != nil || stored == "" {
+	other, lookup := s.opt.Store.Reserve(s.running, opt.Idempotency, 0) // to be told, not to hold it
+	if lookup != nil || other.Evaluation == "" {
 		return cmp.Or(lookup, err)
 	}
-	return s.replay(c, stored)
+	return s.replay(c, other.Evaluation)
 }
 
 // release gives a key back; if that fails, its lease will end.
-func (s *Server) release(c echo.Context, key gate.IdempotencyKey) {
-	if err := s.opt.Store.Release(context.WithoutCancel(s.running), key); err != nil {
+func (s *Server) release(c echo.Context, held gate.Reservation) {
+	if err := s.opt.Store.Release(context.WithoutCancel(s.running), held); err != nil {
 		s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "idempotency key could not be released",
 			slog.String("request_id", requestIDOf(c)), slog.Any("error", err))
 	}
@@ -101,7 +101,7 @@ func (s *Server) replay(c echo.Context, evaluation string) error {
 
 // renewing keeps the key's lease alive, however long the hooks take, until
 // stop is called. stop returns when no renewal runs any more.
-func (s *Server) renewing(key gate.IdempotencyKey) (stop func()) {
+func (s *Server) renewing(held gate.Reservation) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.running))
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -113,7 +113,7 @@ func (s *Server) renewing(key gate.IdempotencyKey) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			if err := s.opt.Store.Renew(ctx, key, s.leaseTime); err != nil && ctx.Err() == nil {
+			if err := s.opt.Store.Renew(ctx, held, s.leaseTime); err != nil && ctx.Err() == nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "idempotency lease could not be renewed", slog.Any("error", err))
 			}
 		}

@@ -152,3 +152,48 @@ func TestIdempotencyRetryAfterAFailedReservationCountsOnce(t *testing.T) {
 		t.Errorf("counted %d times", n)
 	}
 }
+
+// The key is held while the hooks run, though the caller has gone: its retry
+// must find it taken.
+func TestCallerThatGoesAwayHoldsItsKey(t *testing.T) {
+	w := newWorld(t)
+	held := false
+	w.judge = func(context.Context, gate.Input) gate.Verdict {
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		held = w.store.keys[gate.IdempotencyKey{Key: "k"}] != nil
+		return gate.Verdict{Outcome: gate.Allow}
+	}
+	w.agent(t, "marker", gate.Stop, "ends")
+	r := newRequest("POST", "/v1/evaluate", stop)
+	r.Header.Set("Idempotency-Key", "k")
+	gone, cancel := context.WithCancel(r.Context())
+	cancel()
+	serve(w.Server, r.WithContext(gone))
+	if !held {
+		t.Error("nobody held the key while the hook ran")
+	}
+}
+
+// A decision that could not be stored is no answer to its key: a retry may try
+// again at once.
+func TestIdempotencyKeyIsGivenBackWhenTheCommitFails(t *testing.T) {
+	w := newWorld(t)
+	down := func(err error) {
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		w.store.down = err
+	}
+	w.judge = func(ctx context.Context, in gate.Input) gate.Verdict {
+		down(errors.New("disk is full"))
+		return needsMarker(ctx, in)
+	}
+	w.agent(t, "marker", gate.Stop, "ends")
+	w.must(t, 200, "POST", "/v1/evaluate", stop, "Idempotency-Key: k")
+	down(nil)
+	w.judge = needsMarker
+	again := w.must(t, 200, "POST", "/v1/evaluate", stop, "Idempotency-Key: k")
+	if got := fields(t, again); got["degraded"] != false || again.Header().Get("Idempotency-Replayed") != "" {
+		t.Errorf("got %v", got)
+	}
+}

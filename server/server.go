@@ -14,6 +14,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -77,17 +78,17 @@ type Options struct {
 	ShutdownGrace time.Duration
 }
 
-// Limits bound what one request, and all together, may take. A zero field has
-// the default stated.
+// Limits bound what one request, and all together, may take. All but
+// BufferedBytes are required.
 type Limits struct {
-	BodyBytes       int64 // body of an evaluation; 32 MiB
-	SpecBytes       int64 // a spec; 4 MiB
-	TranscriptBytes int64 // one upload, streamed; 2 GiB
+	BodyBytes       int64 // body of an evaluation
+	SpecBytes       int64 // a spec
+	TranscriptBytes int64 // one upload, streamed
 	// BufferedBytes is what the bodies of all evaluations that run may take
-	// together; 128 MiB. Beyond it: overloaded. An evaluation needs some nine
+	// together; 0 = 128 MiB. Beyond it: overloaded. An evaluation needs some nine
 	// times its body: the fields, each hook's context, the request to a model.
 	BufferedBytes int64
-	InFlight      int64 // evaluations at once; 20,000. Beyond it: overloaded.
+	InFlight      int64 // evaluations at once. Beyond it: overloaded.
 }
 
 // Check is the state of one thing that evaluations need.
@@ -141,12 +142,10 @@ func New(opt Options) (*Server, error) {
 		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil {
 		return nil, errors.New("server: Gate, Store, Policies, Transcripts, Metrics, Decode, ReadSpec and ReadAny are required")
 	}
-	opt.Limits = Limits{
-		BodyBytes:       cmp.Or(opt.Limits.BodyBytes, 32<<20),
-		SpecBytes:       cmp.Or(opt.Limits.SpecBytes, 4<<20),
-		TranscriptBytes: cmp.Or(opt.Limits.TranscriptBytes, 2<<30),
-		BufferedBytes:   cmp.Or(opt.Limits.BufferedBytes, 128<<20),
-		InFlight:        cmp.Or(opt.Limits.InFlight, 20_000),
+	l := &opt.Limits
+	l.BufferedBytes = cmp.Or(l.BufferedBytes, 128<<20)
+	if min(l.BodyBytes, l.SpecBytes, l.TranscriptBytes, l.BufferedBytes, l.InFlight) <= 0 {
+		return nil, fmt.Errorf("server: every limit must be more than 0: %+v", *l)
 	}
 	opt.ShutdownGrace = cmp.Or(opt.ShutdownGrace, 30*time.Second)
 	if opt.Protocol == nil {

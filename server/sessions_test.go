@@ -95,3 +95,18 @@ func TestSessions(t *testing.T) {
 		w.must(t, 404, "GET", "/v1/sessions/"+id+"/transcript", "")
 	}
 }
+
+// A part of a host's file is put where its at says, and nowhere else.
+func TestUploadedPartSaysWhereItBegins(t *testing.T) {
+	w := newWorld(t)
+	const target = "/v1/sessions/s/transcript?format=claude-code&after=x"
+	for _, c := range []struct {
+		at     string
+		status int
+	}{{"&at=0", 200}, {"&at=1", 409}, {"&at=4", 200}, {"&at=4", 409}, {"&at=8", 200}, {"&at=-1", 400}, {"&at=x", 400}, {"", 400}} {
+		w.must(t, c.status, "POST", target+c.at, "one\n", "Content-Type: application/x-ndjson")
+	}
+	if text := w.shelf.texts["s"]; text != "one\none\none\n" {
+		t.Errorf("stored %q", text)
+	}
+}

@@ -340,3 +340,20 @@ func TestAzure12Threads(t *testing.T) {
 		t.Error("a thread id with a slash is not one segment")
 	}
 }
+
+// What another process changes between our look and our write is seen by the
+// store, which is told the version that was looked at.
+func TestAzure13ConditionHoldsInTheStore(t *testing.T) {
+	for _, method := range []string{"PUT", "DELETE"} {
+		for _, condition := range []string{"*", ""} {
+			w := newWorld(t)
+			const target = agents + "/a"
+			etag := w.must(t, 202, "PUT", target, `{"name":"a"}`).Header().Get("ETag")
+			w.store.read = func() { w.store.specs[0].ETag = `"another"` }
+			if condition == "" {
+				condition = etag
+			}
+			w.must(t, 412, method, target, `{"name":"a"}`, "If-Match: "+condition)
+		}
+	}
+}

@@ -111,10 +111,10 @@ func (w wish) unasked() wish {
 
 const needsApproval = "This tool call needs approval, and there is nobody here to give it. "
 
-// WithoutPerson is the decision for an agent that nobody watches, as in a run
-// without a terminal: what would be asked is denied, and says that it needs
-// approval (DESIGN §9). Hosts that can never ask are encoded so in any case.
-func WithoutPerson(d gate.Decision) gate.Decision {
+// withoutPerson is the decision for an agent that nobody watches: what would be
+// asked is denied, and says that it needs approval (DESIGN §9). Hosts that can
+// never ask are encoded so in any case.
+func withoutPerson(d gate.Decision) gate.Decision {
 	if d.Outcome == gate.Ask {
 		d.Outcome, d.Reason = gate.Block, needsApproval+d.Reason
 	}

@@ -54,6 +54,9 @@ func TestTriedHostsAreDocumented(t *testing.T) {
 		if c.Cap > 0 {
 			blocks = fmt.Sprint(c.Cap)
 		}
+		if c.CapRestarts {
+			blocks += ", anew after a tool call"
+		}
 		if row := fmt.Sprintf("\n| %s | %s | %s |", c.Host, tried, blocks); !strings.Contains(page, row) {
 			t.Errorf("docs/hosts.md has no row that begins with %q", row)
 		}

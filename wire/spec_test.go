@@ -236,6 +236,12 @@ func TestClaudeCode11Background(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "c"}, ids); diff != "" {
 		t.Error(diff)
 	}
+	for status, want := range map[string]int{"completed": 0, "failed": 0, "cancelled": 0, "killed": 0, "stopped": 0, "running": 1, "pending": 1, "": 1} {
+		ev := decode(t, "claude-code", `{"hook_event_name":"Stop","background_tasks":[{"id":"a","status":"`+status+`"}]}`, Options{})
+		if len(ev.Background) != want {
+			t.Errorf("status %q: %d tasks run, want %d", status, len(ev.Background), want)
+		}
+	}
 	self := `{"hook_event_name":"SubagentStop","agent_id":"sub-1","background_tasks":[{"id":"sub-1","status":"running"}]}`
 	if got := decode(t, "qwen-code", self, Options{}).Background; got != nil {
 		t.Errorf("a sub-agent that stops waits for itself: %s", got)
@@ -412,12 +418,36 @@ func TestAXCode24BareArguments(t *testing.T) {
 	}
 }
 
-func TestWithoutPerson(t *testing.T) {
-	d := WithoutPerson(gate.Decision{Outcome: gate.Ask, Reason: "deletes data"})
-	if d.Outcome != gate.Block || !strings.Contains(d.Reason, "needs approval") || !strings.HasSuffix(d.Reason, "deletes data") {
-		t.Errorf("%+v", d)
+// What would be asked of a person is denied where the caller says that there
+// is none (DESIGN §9), in each host's own words; whatever else is decided stays.
+func TestUnattendedIsDenied(t *testing.T) {
+	const ask = "This tool call needs approval, and there is nobody here to give it. deletes data"
+	for _, c := range []struct{ host, want string }{
+		{"claude-code", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"` + ask + `"}}`},
+		{"qwen-code", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"` + ask + `"}}`},
+		{"copilot", `{"permissionDecision":"deny","permissionDecisionReason":"` + ask + `"}`},
+		{"ax-code", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"` + ask + `"}}`},
+	} {
+		p, _ := Find(c.host)
+		payload := `{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{}}`
+		alone := decode(t, c.host, payload, Options{Event: "PreToolUse", Unattended: true})
+		watched := decode(t, c.host, payload, Options{Event: "PreToolUse"})
+		asked := gate.Decision{Outcome: gate.Ask, Reason: "deletes data"}
+		if got := string(p.Encode(alone, asked).Body); got != c.want {
+			t.Errorf("%s: %s, want %s", c.host, got, c.want)
+		}
+		if got := string(p.Encode(watched, asked).Body); !strings.Contains(got, `"ask"`) {
+			t.Errorf("%s, with a person: %s", c.host, got)
+		}
+		for _, d := range []gate.Decision{{Outcome: gate.Allow}, {Outcome: gate.Block, Reason: "r"}} {
+			if got, want := string(p.Encode(alone, d).Body), string(p.Encode(watched, d).Body); got != want {
+				t.Errorf("%s, %s: %s, want %s", c.host, d.Outcome, got, want)
+			}
+		}
 	}
-	if b := (gate.Decision{Outcome: gate.Block, Reason: "r"}); WithoutPerson(b).Reason != "r" {
-		t.Error("a block changed")
+	native := decode(t, gate.Native, `{"hook_event_name":"PreToolUse","tool_name":"Bash"}`, Options{Unattended: true})
+	p, _ := Find(gate.Native)
+	if got := string(p.Encode(native, gate.Decision{Outcome: gate.Ask, Reason: "deletes data"}).Body); !strings.Contains(got, `"decision":"block"`) || !strings.Contains(got, ask) {
+		t.Errorf("native: %s", got)
 	}
 }

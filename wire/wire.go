@@ -81,6 +81,10 @@ type Options struct {
 	// part.
 	Transcript string
 	Stale      bool
+
+	// Unattended: nobody can be asked, as in a run without a terminal. What
+	// would be asked is denied.
+	Unattended bool
 }
 
 // DefaultAgent is the agent of callers that name none; it needs no spec.
@@ -101,9 +105,11 @@ const DefaultAgent = "default"
 func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 	opt.Agent = cmp.Or(opt.Agent, DefaultAgent)
 	if p.Name == gate.Native {
-		return decodeNative(payload, opt)
+		ev, err := decodeNative(payload, opt)
+		ev.Unattended = opt.Unattended
+		return ev, err
 	}
-	ev := gate.Event{Protocol: p.Name, Agent: opt.Agent, Session: opt.Session, ToolName: opt.Tool, Cwd: opt.Cwd,
+	ev := gate.Event{Protocol: p.Name, Unattended: opt.Unattended, Agent: opt.Agent, Session: opt.Session, ToolName: opt.Tool, Cwd: opt.Cwd,
 		ToolSucceeded: true, Payload: payload}
 	m, err := object(payload)
 	host := opt.Event
@@ -137,6 +143,9 @@ type Answer struct {
 // a host cannot do becomes the nearest thing that works there, and an event
 // without a Name gets "no objection".
 func (p Protocol) Encode(ev gate.Event, d gate.Decision) Answer {
+	if ev.Unattended {
+		d = withoutPerson(d)
+	}
 	if p.Name == gate.Native {
 		return Answer{EncodeNative(d), jsonType}
 	}

@@ -35,6 +35,7 @@ type hookCommand struct {
 	Files         []string `short:"f" name:"file" sep:"none" placeholder:"SPEC" help:"Decide here, by this spec file or directory, without a server; may be given again."`
 	Deadline      float64  `default:"25" placeholder:"SECONDS" help:"How long hooks may take together; set the host's own timeout some 10 s higher."`
 	OnUnreachable string   `default:"allow" enum:"allow,block" help:"The answer when nobody can be asked: allow or block."`
+	Unattended    bool     `help:"Nobody is there to be asked: what a hook would ask a person is denied."`
 	Transcript    string   `default:"auto" enum:"auto,send,path" help:"Send the conversation's new part to the server (auto: if it is another machine), or only its path."`
 	Config        string   `placeholder:"FILE" help:"With -f: server file, for models and sandbox."`
 	Data          string   `placeholder:"DIR" help:"With -f: data directory, for counts and records ($$XDG_STATE_HOME/stopgate)."`
@@ -84,7 +85,7 @@ func (c hookCommand) Run(p process) error {
 		return exit{exitBadHook, fmt.Errorf("--deadline is %v: want seconds, more than 0 and at most 3600", c.Deadline)}
 	}
 	signal.Ignore(syscall.SIGPIPE) // a host that has gone away is no reason to die by a signal
-	call := hookCall{hookCommand: c, process: p, protocol: protocol, began: time.Now(), options: wire.Options{Agent: c.Agent, Event: c.Event}}
+	call := hookCall{hookCommand: c, process: p, protocol: protocol, began: time.Now(), options: wire.Options{Agent: c.Agent, Event: c.Event, Unattended: c.Unattended}}
 	if call.byHand = isTerminal(p.stderr); !call.byHand {
 		if f, ok := p.stderr.(*os.File); ok {
 			mute(f)
@@ -93,7 +94,7 @@ func (c hookCommand) Run(p process) error {
 	if c.Protocol == "ax-code" {
 		cwd, _ := os.Getwd() // unknown: hooks get none
 		call.options = wire.AXCodeOptions(c.Agent, cwd, p.getenv)
-		call.options.Event = cmp.Or(c.Event, call.options.Event)
+		call.options.Event, call.options.Unattended = cmp.Or(c.Event, call.options.Event), c.Unattended
 	}
 	err := call.read()
 	var answer []byte
@@ -223,6 +224,9 @@ func (h *hookCall) askServer() ([]byte, error) {
 		if value != "" {
 			query.Set(name, value)
 		}
+	}
+	if h.Unattended {
+		query.Set("unattended", "true")
 	}
 	client := newHookClient(h.Server, h.getenv("STOPGATE_API_KEY"))
 	if h.event.TranscriptFormat != "" && h.event.Session != "" && h.sends() {

@@ -9,6 +9,7 @@ import (
 
 	"stopgate/gate"
 	"stopgate/internal/contract"
+	"stopgate/server"
 )
 
 // A host's own payload goes in and its own answer comes out: one rejection, one
@@ -124,6 +125,20 @@ func TestJudgeReadsTheHostsTranscript(t *testing.T) {
 	for _, want := range []string{"=== user ===", "=== assistant", "calls Bash", "All done, believe me."} {
 		if !strings.Contains(strings.ReplaceAll(seen, `\u003d`, "="), want) {
 			t.Errorf("the judge did not read %q in %s", want, seen)
+		}
+	}
+}
+
+// What the URL says reaches the protocol: here, that nobody can be asked.
+func TestUnattendedReachesTheProtocol(t *testing.T) {
+	p, _ := findProtocol("claude-code")
+	for unattended, want := range map[bool]string{false: `"permissionDecision":"ask"`, true: `"permissionDecision":"deny"`} {
+		ev, err := p.Decode([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash"}`), server.HostQuery{Unattended: unattended})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, _ := p.Encode(ev, gate.Decision{Outcome: gate.Ask, Reason: "deletes data"}); !strings.Contains(string(body), want) {
+			t.Errorf("unattended %t: %s, want %s", unattended, body, want)
 		}
 	}
 }

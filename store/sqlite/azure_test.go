@@ -72,13 +72,13 @@ func TestAzure38SameIdempotencyKeyCountsOnce(t *testing.T) {
 	s := open(t, sqlite.Options{Dir: t.TempDir(), Lock: true})
 	g := gated(t, s, 25)
 	key := gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "k"}, Body: [32]byte{1}}
-	if id, err := s.Reserve(t.Context(), key, time.Minute); err != nil || id != "" {
-		t.Fatalf("reserve: %q, %v", id, err)
+	if held, err := s.Reserve(t.Context(), key, time.Minute); err != nil || held.Evaluation != "" {
+		t.Fatalf("reserve: %q, %v", held.Evaluation, err)
 	}
 	d := stop(t, g, key)
-	id, err := s.Reserve(t.Context(), key, time.Minute)
-	if err != nil || id != d.EvaluationID {
-		t.Errorf("the key answers %q (%v), want %q", id, err, d.EvaluationID)
+	held, err := s.Reserve(t.Context(), key, time.Minute)
+	if err != nil || held.Evaluation != d.EvaluationID {
+		t.Errorf("the key answers %q (%v), want %q", held.Evaluation, err, d.EvaluationID)
 	}
 	// Whoever goes on without the key all the same is not counted.
 	ev := gate.Event{Name: gate.Stop, Protocol: gate.Native, Agent: "builder", Session: "s1"}
@@ -93,7 +93,7 @@ func TestAzure38SameIdempotencyKeyCountsOnce(t *testing.T) {
 	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "s1"}); err != nil || got.StopRejections != 1 {
 		t.Errorf("counted %d times (%v), want once", got.StopRejections, err)
 	}
-	r, err := s.Record(t.Context(), id)
+	r, err := s.Record(t.Context(), held.Evaluation)
 	if err != nil || r.StopRejectionCount != 1 || r.Reason != "run the tests" {
 		t.Errorf("the stored answer is %+v (%v)", r.Decision, err)
 	}

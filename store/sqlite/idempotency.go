@@ -28,10 +28,10 @@ func idempotencyID(k gate.IdempotencyKey) []byte {
 // Reserve claims a key. A reservation whose lease is over can be claimed anew
 // with the same body; another body is a mismatch for as long as the key is
 // kept, so that an answer never meets a question that is not its own.
-func (s *Store) Reserve(ctx context.Context, r gate.Request, lease time.Duration) (string, error) {
+func (s *Store) Reserve(ctx context.Context, r gate.Request, lease time.Duration) (gate.Reservation, error) {
 	w := &reserve{keyClaim: claimOf(r, s.opt.Now()), lease: lease}
 	err := s.writer.do(ctx, w)
-	return w.evaluation, err
+	return gate.Reservation{Evaluation: w.evaluation, Key: r.Key, Since: w.now.Truncate(time.Millisecond)}, err
 }
 
 // keyClaim is a request that wants its key.
@@ -121,19 +121,19 @@ func (k keyClaim) answer(c *conn, has holding, evaluation string) error {
 }
 
 // Renew lengthens a lease: it ends that long from now. CodeConflict: the key is
-// not reserved any more.
-func (s *Store) Renew(ctx context.Context, key gate.IdempotencyKey, lease time.Duration) error {
-	return s.writer.do(ctx, renew{idempotencyID(key), s.opt.Now().Add(lease).UnixMilli()})
+// not reserved any more, or by another request.
+func (s *Store) Renew(ctx context.Context, held gate.Reservation, lease time.Duration) error {
+	return s.writer.do(ctx, renew{idempotencyID(held.Key), held.Since.UnixMilli(), s.opt.Now().Add(lease).UnixMilli()})
 }
 
 type renew struct {
-	id    []byte
-	until int64
+	id           []byte
+	since, until int64
 }
 
 func (w renew) apply(c *conn) error {
 	var v [1]driver.Value
-	found, err := c.row(v[:], `SELECT evaluation FROM idempotency WHERE id = ?`, w.id)
+	found, err := c.row(v[:], `SELECT evaluation FROM idempotency WHERE id = ? AND reserved = ?`, w.id, w.since)
 	if err != nil {
 		return err
 	}
@@ -143,15 +143,19 @@ func (w renew) apply(c *conn) error {
 	return c.exec(`UPDATE idempotency SET lease = ? WHERE id = ?`, w.until, w.id)
 }
 
-// Release gives a key back; one that is answered, or not there, stays as it is.
-func (s *Store) Release(ctx context.Context, key gate.IdempotencyKey) error {
-	return s.writer.do(ctx, release{idempotencyID(key)})
+// Release gives a key back; one that is answered, claimed by another request
+// since, or not there, stays as it is.
+func (s *Store) Release(ctx context.Context, held gate.Reservation) error {
+	return s.writer.do(ctx, release{idempotencyID(held.Key), held.Since.UnixMilli()})
 }
 
-type release struct{ id []byte }
+type release struct {
+	id    []byte
+	since int64
+}
 
 func (w release) apply(c *conn) error {
-	return c.exec(`DELETE FROM idempotency WHERE id = ? AND evaluation IS NULL`, w.id)
+	return c.exec(`DELETE FROM idempotency WHERE id = ? AND reserved = ? AND evaluation IS NULL`, w.id, w.since)
 }
 
 // freeReservations drops what a server that is gone has left unanswered. Only

@@ -74,11 +74,13 @@ func TestKeysLast24Hours(t *testing.T) {
 	clock := &clock{t: storetest.Record(0).Time}
 	s := openForTest(t, Options{Lock: true, Now: clock.now})
 	answered, running := gate.IdempotencyKey{Key: "answered"}, gate.IdempotencyKey{Key: "running"}
-	reserve := func(k gate.IdempotencyKey, body byte) (string, error) {
+	reserve := func(k gate.IdempotencyKey, body byte) (gate.Reservation, error) {
 		return s.Reserve(t.Context(), gate.Request{Key: k, Body: [32]byte{body}}, time.Minute)
 	}
+	var held gate.Reservation // of running
 	for _, k := range []gate.IdempotencyKey{answered, running} {
-		if _, err := reserve(k, 1); err != nil {
+		var err error
+		if held, err = reserve(k, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,11 +100,11 @@ func TestKeysLast24Hours(t *testing.T) {
 		return n
 	}
 	clock.add(24*time.Hour - time.Second)
-	if err := s.Renew(t.Context(), running, time.Hour); err != nil {
+	if err := s.Renew(t.Context(), held, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if id, err := reserve(answered, 1); err != nil || id != storetest.ID(1) {
-		t.Errorf("a second before its end the key answers %q, %v", id, err)
+	if got, err := reserve(answered, 1); err != nil || got.Evaluation != storetest.ID(1) {
+		t.Errorf("a second before its end the key answers %q, %v", got.Evaluation, err)
 	}
 	if n := keys(); n != 2 {
 		t.Errorf("%d keys are kept, want 2", n)
@@ -111,8 +113,8 @@ func TestKeysLast24Hours(t *testing.T) {
 	if _, err := reserve(running, 1); gate.CodeOf(err) != gate.CodeConflict {
 		t.Errorf("a key still running after a day: %v, want a conflict", err)
 	}
-	if id, err := reserve(answered, 2); err != nil || id != "" {
-		t.Errorf("after its day the key answers %q, %v; want it free for any body", id, err)
+	if got, err := reserve(answered, 2); err != nil || got.Evaluation != "" {
+		t.Errorf("after its day the key answers %q, %v; want it free for any body", got.Evaluation, err)
 	}
 	if n := keys(); n != 2 {
 		t.Errorf("%d keys are kept, want the new one and the one still running", n)
@@ -123,8 +125,8 @@ func TestKeysLast24Hours(t *testing.T) {
 	if err := s.Commit(t.Context(), c); err != nil {
 		t.Errorf("a commit under a key whose day is over: %v", err)
 	}
-	if id, err := reserve(answered, 3); err != nil || id != storetest.ID(2) {
-		t.Errorf("the key answers %q, %v; want the new answer", id, err)
+	if got, err := reserve(answered, 3); err != nil || got.Evaluation != storetest.ID(2) {
+		t.Errorf("the key answers %q, %v; want the new answer", got.Evaluation, err)
 	}
 	clock.add(48 * time.Hour)
 	if n := keys(); n != 0 {

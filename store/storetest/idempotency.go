@@ -13,37 +13,39 @@ import (
 func idempotency(t *testing.T, s gate.Store) {
 	key := gate.IdempotencyKey{Credential: "c", Key: "k"}
 	body, other := [32]byte{1}, [32]byte{2}
-	reserve := func(k gate.IdempotencyKey, body [32]byte, lease time.Duration) (string, error) {
+	reserve := func(k gate.IdempotencyKey, body [32]byte, lease time.Duration) (gate.Reservation, error) {
 		return s.Reserve(t.Context(), gate.Request{Key: k, Body: body}, lease)
 	}
-	free := func(k gate.IdempotencyKey, body [32]byte, lease time.Duration) {
+	free := func(k gate.IdempotencyKey, body [32]byte, lease time.Duration) gate.Reservation {
 		t.Helper()
-		if id, err := reserve(k, body, lease); err != nil || id != "" {
-			t.Fatalf("reserve: %q, %v; want the key", id, err)
+		held, err := reserve(k, body, lease)
+		if err != nil || held.Evaluation != "" {
+			t.Fatalf("reserve: %q, %v; want the key", held.Evaluation, err)
 		}
+		return held
 	}
 	t.Run("running, released, answered", func(t *testing.T) {
-		free(key, body, time.Minute)
+		held := free(key, body, time.Minute)
 		_, err := reserve(key, body, time.Minute)
 		wantCode(t, err, gate.CodeConflict)
 		_, err = reserve(key, other, time.Minute)
 		wantCode(t, err, gate.CodeIdempotencyMismatch)
-		wantNoError(t, s.Release(t.Context(), key))
-		free(key, other, time.Minute)
+		wantNoError(t, s.Release(t.Context(), held))
+		held = free(key, other, time.Minute)
 		c := plain(Record(1))
 		c.Idempotency = gate.Request{Key: key, Body: other}
 		wantNoError(t, s.Commit(t.Context(), c))
-		id, err := reserve(key, other, time.Minute)
-		if err != nil || id != ID(1) {
-			t.Errorf("reserve of an answered key: %q, %v; want %q", id, err, ID(1))
+		got, err := reserve(key, other, time.Minute)
+		if err != nil || got.Evaluation != ID(1) {
+			t.Errorf("reserve of an answered key: %q, %v; want %q", got.Evaluation, err, ID(1))
 		}
 		_, err = reserve(key, body, time.Minute)
 		wantCode(t, err, gate.CodeIdempotencyMismatch)
-		wantNoError(t, s.Release(t.Context(), key))
-		if id, err := reserve(key, other, time.Minute); err != nil || id != ID(1) {
-			t.Errorf("a release took the answer away: %q, %v", id, err)
+		wantNoError(t, s.Release(t.Context(), held))
+		if got, err := reserve(key, other, time.Minute); err != nil || got.Evaluation != ID(1) {
+			t.Errorf("a release took the answer away: %q, %v", got.Evaluation, err)
 		}
-		wantCode(t, s.Renew(t.Context(), key, time.Minute), gate.CodeConflict)
+		wantCode(t, s.Renew(t.Context(), held, time.Minute), gate.CodeConflict)
 	})
 	t.Run("per credential", func(t *testing.T) {
 		free(gate.IdempotencyKey{Credential: "d", Key: "k"}, body, time.Minute)
@@ -53,10 +55,23 @@ func idempotency(t *testing.T, s gate.Store) {
 		free(k, body, -time.Second)
 		_, err := reserve(k, other, time.Minute)
 		wantCode(t, err, gate.CodeIdempotencyMismatch)
-		free(k, body, -time.Second)
-		wantNoError(t, s.Renew(t.Context(), k, time.Minute))
+		late := free(k, body, -time.Second)
+		wantNoError(t, s.Renew(t.Context(), late, time.Minute))
 		_, err = reserve(k, body, time.Minute)
 		wantCode(t, err, gate.CodeConflict)
+	})
+	t.Run("who was too slow has no say over its successor", func(t *testing.T) {
+		k := gate.IdempotencyKey{Credential: "c", Key: "slow"}
+		slow := free(k, body, -time.Second)
+		time.Sleep(2 * time.Millisecond) // leases are longer
+		next := free(k, body, time.Minute)
+		wantNoError(t, s.Release(t.Context(), slow))
+		wantCode(t, s.Renew(t.Context(), slow, -time.Second), gate.CodeConflict)
+		_, err := reserve(k, body, time.Minute)
+		wantCode(t, err, gate.CodeConflict)
+		wantNoError(t, s.Renew(t.Context(), next, time.Minute))
+		wantNoError(t, s.Release(t.Context(), next))
+		free(k, body, time.Minute)
 	})
 	t.Run("one of many gets it", func(t *testing.T) {
 		k := gate.IdempotencyKey{Credential: "c", Key: "many"}
@@ -107,10 +122,11 @@ func lostReservation(t *testing.T, s gate.Store) {
 		}
 		counted++
 		refused(name, r, n+1, gate.CodeConflict)
-		if id, err := s.Reserve(t.Context(), r, time.Minute); err != nil || id != ID(n) {
-			t.Errorf("%s: the key answers %q, %v; want %q", name, id, err, ID(n))
+		held, err := s.Reserve(t.Context(), r, time.Minute)
+		if err != nil || held.Evaluation != ID(n) {
+			t.Errorf("%s: the key answers %q, %v; want %q", name, held.Evaluation, err, ID(n))
 		}
-		wantNoError(t, s.Release(t.Context(), r.Key))
+		wantNoError(t, s.Release(t.Context(), held))
 		other := r
 		other.Body[31]++
 		refused(name, other, n+2, gate.CodeIdempotencyMismatch)
@@ -129,9 +145,11 @@ func lostReservation(t *testing.T, s gate.Store) {
 	once("its lease is over", reserve(request("over"), -time.Second), 30)
 	once("taken over", reserve(reserve(request("taken"), -time.Second), time.Minute), 40)
 
-	released := reserve(request("released"), time.Minute)
-	wantNoError(t, s.Release(t.Context(), released.Key))
-	wantCode(t, s.Renew(t.Context(), released.Key, time.Minute), gate.CodeConflict)
+	released := request("released")
+	held, err := s.Reserve(t.Context(), released, time.Minute)
+	wantNoError(t, err)
+	wantNoError(t, s.Release(t.Context(), held))
+	wantCode(t, s.Renew(t.Context(), held, time.Minute), gate.CodeConflict)
 	once("released", released, 50)
 
 	t.Run("held by another body", func(t *testing.T) {
@@ -156,8 +174,8 @@ func lostReservation(t *testing.T, s gate.Store) {
 		if s.Commit(t.Context(), c) == nil {
 			t.Fatal("an id was stored twice")
 		}
-		if id, err := s.Reserve(t.Context(), c.Idempotency, time.Minute); err != nil || id != "" {
-			t.Errorf("reserve: %q, %v; want the key", id, err)
+		if held, err := s.Reserve(t.Context(), c.Idempotency, time.Minute); err != nil || held.Evaluation != "" {
+			t.Errorf("reserve: %q, %v; want the key", held.Evaluation, err)
 		}
 	})
 	t.Run("one of many at once", func(t *testing.T) {

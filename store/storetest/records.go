@@ -229,8 +229,8 @@ func hostileValues(t *testing.T, s gate.Store) {
 				t.Errorf("session state is %.200q", fmt.Sprint(state))
 			}
 			reserved, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Credential: name, Key: name}, Body: [32]byte{}}, time.Minute)
-			if err != nil || reserved != "" {
-				t.Errorf("reserve: %q, %v", reserved, err)
+			if err != nil || reserved.Evaluation != "" {
+				t.Errorf("reserve: %q, %v", reserved.Evaluation, err)
 			}
 		})
 	}

@@ -68,11 +68,11 @@ func eraseSession(t *testing.T, s gate.Store) {
 	}
 	wantCounts(t, s, gate.LedgerKey{Agent: "builder", Session: "s1"}, gate.Counts{})
 	wantCounts(t, s, gate.LedgerKey{Agent: "builder", Session: "s2"}, gate.Counts{StopRejections: 1})
-	if id, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "s1"}, Body: [32]byte{9}}, time.Minute); err != nil || id != "" {
-		t.Errorf("the erased session's key still answers: %q, %v", id, err)
+	if held, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "s1"}, Body: [32]byte{9}}, time.Minute); err != nil || held.Evaluation != "" {
+		t.Errorf("the erased session's key still answers: %q, %v", held.Evaluation, err)
 	}
-	if id, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "s2"}, Body: [32]byte{}}, time.Minute); err != nil || id != ID(2) {
-		t.Errorf("another session's key: %q, %v; want %q", id, err, ID(2))
+	if held, err := s.Reserve(t.Context(), gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "s2"}, Body: [32]byte{}}, time.Minute); err != nil || held.Evaluation != ID(2) {
+		t.Errorf("another session's key: %q, %v; want %q", held.Evaluation, err, ID(2))
 	}
 	wantNoError(t, s.EraseSession(t.Context(), "s1"))
 	wantNoError(t, s.EraseSession(t.Context(), ""))

@@ -29,7 +29,7 @@ type Contract struct {
 	// Cap is how many blocks in a row of one stop the host honours before it
 	// overrides the next; 0: without end, so that the gate's cap is the only one.
 	Cap int
-	// CapRestarts: a tool call between two blocks restarts the count.
+	// CapRestarts: a tool call between two blocks begins the count anew.
 	CapRestarts bool
 	// TimeoutUnit is the unit of a command hook's timeout, of any that is as long
 	// as a gate needs. An http hook's is seconds on every host that has one.

@@ -85,3 +85,15 @@ func TestContractsAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// How many blocks in a row each host takes, as was measured.
+func TestClaudeCode14Caps(t *testing.T) {
+	for host, want := range map[string]struct {
+		blocks   int
+		restarts bool
+	}{"claude-code": {8, true}, "qwen-code": {7, false}, "copilot": {8, false}, "codex": {0, false}, "gemini-cli": {0, false}} {
+		if c, _, ok := For(host, ""); !ok || c.Cap != want.blocks || c.CapRestarts != want.restarts {
+			t.Errorf("%s: %d blocks, restarts %t; want %+v", host, c.Cap, c.CapRestarts, want)
+		}
+	}
+}

@@ -21,8 +21,9 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 		{"hooks twice", `{"hooks": {}, "hooks": {}}`, `1:1: "hooks" is there twice`},
 		{"an event twice", "{\"hooks\": {\"Stop\": [],\n\"Stop\": []}}", `"Stop" is there twice`},
 		{"an event is no list", `{"hooks": {"Stop": true}}`, `"Stop" is not what a host reads as hooks: want [`},
-		{"deep", strings.Repeat("[", maxBrackets+1), "1:1: too large"},
-		{"large", strings.Repeat(" ", maxFile+1), "1:1: too large"},
+		{"deep lists", strings.Repeat("[", 20_001), "1:1: too large"},
+		{"deep objects", strings.Repeat(`{"a":`, 20_001), "1:1: too large"},
+		{"large", strings.Repeat(" ", 1<<20+1), "1:1: too large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, _ := Find("claude-code")
@@ -52,6 +53,19 @@ func TestRemoveRestoresTheBytes(t *testing.T) {
 			removed, alone, err := h.Remove(added)
 			if err != nil || alone || string(removed) != content {
 				t.Errorf("%s: %v alone %t\n%s", h.Name, err, alone, cmp.Diff(content, string(removed)))
+			}
+		}
+	}
+}
+
+// A file keeps its line ends: an editor shows one with both kinds as changed
+// from end to end.
+func TestLineEndsStay(t *testing.T) {
+	for _, h := range All() {
+		for _, content := range []string{"\r\n", "{\r\n}\r\n", "{\r\n  \"a\": 1\r\n}\r\n", "{\r\n  \"a\": 1 // one\r\n}"} {
+			added := string(mustAdd(t, h, []byte(content)))
+			if whole := strings.ReplaceAll(added, "\r\n", ""); strings.ContainsAny(whole, "\r\n") || whole == added {
+				t.Errorf("%s: %q became %q", h.Name, content, added)
 			}
 		}
 	}

@@ -220,6 +220,8 @@ func (e *Entry) readWords(words []string, protocol string) bool {
 			flags[name] = value
 		case "--on-unreachable", "--transcript":
 			e.extra = append(e.extra, name, value)
+		case "--unattended":
+			e.extra = append(e.extra, name)
 		case "--event":
 		default:
 			e.Own = e.Own || strings.HasPrefix(name, "-")

@@ -33,6 +33,17 @@ type switches struct {
 	entries  []Entry
 }
 
+// ofUser is the user's file of that name, which is there for the host whose
+// rules ask for it.
+func (s switches) ofUser(name string) *Settings {
+	for i := range s.settings {
+		if f := &s.settings[i]; f.Scope == User && filepath.Base(f.Path) == name {
+			return f
+		}
+	}
+	return &Settings{Path: name}
+}
+
 func fails(do, format string, args ...any) Problem {
 	return Problem{Severity: gate.SeverityError, Text: fmt.Sprintf(format, args...), Do: do}
 }
@@ -93,7 +104,7 @@ func codexOff(s switches) []Problem {
 				"%s sets allow_managed_hooks_only: the hooks of users and projects do not run", f.Path))
 		}
 	}
-	user := &s.settings[0]
+	user := s.ofUser("config.toml")
 	if slices.ContainsFunc(s.entries, func(e Entry) bool { return e.Scope == Project }) && !codexTrusts(user, s.places.Project) {
 		problems = append(problems, fails("start codex in the project and trust it",
 			"Codex ignores the project's hooks: %s does not say that %s is trusted", user.Path, s.places.Project))
@@ -113,7 +124,7 @@ func codexTrusts(user *Settings, project string) bool {
 }
 
 // unreviewed are the files whose hooks codex was never told to trust: its
-// record of reviewed hooks names the file of each.
+// record of reviewed hooks names the file of each, between colons.
 func (s switches) unreviewed(user *Settings) []Problem {
 	state, _ := user.value("hooks", "state").(map[string]any)
 	var problems []Problem
@@ -126,7 +137,7 @@ func (s switches) unreviewed(user *Settings) []Problem {
 	for _, file := range files {
 		reviewed := false
 		for key := range state {
-			reviewed = reviewed || strings.Contains(key, file)
+			reviewed = reviewed || strings.Contains(":"+key+":", ":"+file+":")
 		}
 		if !reviewed {
 			problems = append(problems, fails("type /hooks in codex and trust those of stopgate",
@@ -179,7 +190,7 @@ func (s switches) untrusted(byDefault bool, do string) []Problem {
 	if by.says(false, path...) || by.Path == "" && !byDefault {
 		return nil
 	}
-	trust := &s.settings[len(s.settings)-1]
+	trust := s.ofUser("trustedFolders.json")
 	switch word, dir := trust.folderTrust(s.places.Project); word {
 	case "DO_NOT_TRUST":
 		return []Problem{fails(do, "%s does not trust %s, so %s ignores the project's hooks", trust.Path, dir, s.program)}
@@ -213,7 +224,7 @@ func copilotOff(s switches) []Problem {
 			problems = append(problems, fails("take disableAllHooks out of it", "%s sets disableAllHooks, which turns hooks off", f.Path))
 		}
 	}
-	trust := &s.settings[len(s.settings)-1]
+	trust := s.ofUser("config.json")
 	folders, _ := trust.stringsAt("trusted_folders")
 	newer, _ := trust.stringsAt("trustedFolders")
 	for _, dir := range upwards(s.places.Project) {

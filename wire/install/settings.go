@@ -16,7 +16,6 @@ type Settings struct {
 	Scope   Scope
 	Content []byte // as the caller read it; nil: there is none
 
-	trust  bool // it says which folders are trusted
 	values map[string]any
 }
 
@@ -26,9 +25,6 @@ func (h Host) Settings(p Places) []Settings {
 	at := func(scope Scope, elements ...string) Settings {
 		return Settings{Path: filepath.Join(elements...), Scope: scope}
 	}
-	trust := func(file string) Settings {
-		return Settings{Path: filepath.Join(user, file), Scope: User, trust: true}
-	}
 	switch h.Name {
 	case "claude-code":
 		return []Settings{at(User, user, "settings.json"), at(Project, project, ".claude", "settings.json"), at(Project, project, ".claude", "settings.local.json"),
@@ -37,13 +33,13 @@ func (h Host) Settings(p Places) []Settings {
 		return []Settings{at(User, user, "config.toml"), at(Project, project, ".codex", "config.toml"), at(Managed, system("etc/codex/requirements.toml"))}
 	case "gemini-cli":
 		return []Settings{at(Managed, system("etc/gemini-cli/system-defaults.json")), at(User, user, "settings.json"),
-			at(Project, project, ".gemini", "settings.json"), at(Managed, system("etc/gemini-cli/settings.json")), trust("trustedFolders.json")}
+			at(Project, project, ".gemini", "settings.json"), at(Managed, system("etc/gemini-cli/settings.json")), at(User, user, "trustedFolders.json")}
 	case "qwen-code":
 		return []Settings{at(Managed, system("etc/qwen-code/system-defaults.json")), at(User, user, "settings.json"),
-			at(Project, project, ".qwen", "settings.json"), at(Managed, system("etc/qwen-code/settings.json")), trust("trustedFolders.json")}
+			at(Project, project, ".qwen", "settings.json"), at(Managed, system("etc/qwen-code/settings.json")), at(User, user, "trustedFolders.json")}
 	case "copilot":
 		return []Settings{at(User, user, "settings.json"), at(User, user, "hooks", "stopgate.json"), at(Project, project, ".github", "hooks", "stopgate.json"),
-			at(Project, project, ".github", "copilot", "settings.json"), at(Project, project, ".github", "copilot", "settings.local.json"), trust("config.json")}
+			at(Project, project, ".github", "copilot", "settings.json"), at(Project, project, ".github", "copilot", "settings.local.json"), at(User, user, "config.json")}
 	}
 	return nil
 }
