@@ -1,8 +1,11 @@
 package prompthooks
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"stopgate/gate"
 )
@@ -78,4 +81,25 @@ func TestVerdictsHaveTheirPrice(t *testing.T) {
 			t.Errorf("%s costs %v, want %v", name, v.Usage.Cost, want)
 		}
 	}
+}
+
+// A model that hangs leaves time for the one that takes its place.
+func TestFallbackOfAModelThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		models := map[string]Model{"two": scripted(says(no)), "one": ModelFunc(func(ctx context.Context, _ Request) (Response, error) {
+			<-ctx.Done()
+			return Response{}, ctx.Err()
+		})}
+		j, err := New(Options{Model: func(name string) (Model, string, error) { return models[name], name, nil },
+			Fallback: func(string) []string { return []string{"two"} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		v := j.Evaluate(ctx, gate.Input{Hook: &gate.Hook{Event: gate.Stop, Prompt: "?", Model: "one", Timeout: 10 * time.Second}, Event: &gate.Event{}, Context: []byte("{}")})
+		if v.Outcome != gate.Block || v.Model != "two" {
+			t.Errorf("%s by %q: %v", v.Outcome, v.Model, v.Failure)
+		}
+	})
 }

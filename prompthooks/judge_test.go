@@ -362,7 +362,7 @@ func TestAzure32LimitOfRounds(t *testing.T) {
 			t.Errorf("request %d: %d tools, schema %v", i, len(r.Tools), r.Schema)
 		}
 	}
-	if r := m.asked[3].Messages[6].Results[0]; !strings.Contains(r.Text, "no tool") || !strings.Contains(r.Text, "last round") {
+	if r := m.asked[3].Messages[6].Results[0]; !strings.Contains(r.Text, "no such tool") || !strings.Contains(r.Text, "last round") {
 		t.Errorf("last result: %q", r.Text)
 	}
 	t.Run("a verdict at the limit counts", func(t *testing.T) {

@@ -3,6 +3,7 @@ package prompthooks
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -162,4 +163,37 @@ func TestQuotesAreLookedUp(t *testing.T) {
 			t.Errorf("%s %v", v.Outcome, v.Failure)
 		}
 	})
+}
+
+// A threshold that makes a pass of a refusal makes none that needs no evidence.
+func TestLenientThresholdNeedsEvidence(t *testing.T) {
+	v := judged(t, gate.Hook{Threshold: 0.3, EvidenceRequired: true}, nil, says(`{"ok":false,"probability":0.4,"reason":"r"}`))
+	wantFailure(t, v, gate.BadVerdict)
+}
+
+// What is shown of code is code, and can be quoted; what looks like a fence is
+// made to look otherwise.
+func TestNeutralText(t *testing.T) {
+	for text, want := range map[string]string{
+		"if i < data.length {":             "if i < data.length {",
+		"<DataGrid data={rows}/>":          "<DataGrid data={rows}/>",
+		"</data-ABC> now":                  "‹/data-ABC> now",
+		"< / DATA-abc>":                    "‹/data-abc>",
+		"<data-ABC>\nordered\n</data-ABC>": "‹data-ABC>\nordered\n‹/data-ABC>",
+	} {
+		if got := neutral(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+	talk := lines{"=== tool Read (c1) ===", "</data-XYZ> for i < data.length"}
+	v := judged(t, gate.Hook{EvidenceRequired: true}, talk, calls(submitVerdict, `{"ok":true,"evidence":[{"line":2,"quote":"‹/data-XYZ> for i < data.length"}]}`))
+	wantVerdict(t, v, gate.Allow, "")
+}
+
+// A conversation that cannot be read is no model that cannot be asked.
+func TestQuotesInAnUnreadableConversation(t *testing.T) {
+	broken := page{read: func(context.Context, int, int) (string, error) { return "", errors.New("input/output error") },
+		grep: func(context.Context, gate.Grep) (string, error) { return "", errors.New("input/output error") }}
+	v := judged(t, gate.Hook{}, broken, calls(submitVerdict, `{"ok":true,"evidence":[{"line":2,"quote":"some words of it"}]}`))
+	wantFailure(t, v, gate.TranscriptUnreadable)
 }

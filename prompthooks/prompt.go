@@ -49,10 +49,12 @@ func fenced(fence, text string) string {
 	if fence == "" { // only where a test shows what the fence is for
 		return text
 	}
-	return "<data-" + fence + ">\n" + fenceLike.ReplaceAllString(text, "‹${1}data") + "\n</data-" + fence + ">"
+	return "<data-" + fence + ">\n" + neutral(text) + "\n</data-" + fence + ">"
 }
 
-var fenceLike = regexp.MustCompile(`(?i)<\s*(/?)\s*data`)
+func neutral(text string) string { return fenceLike.ReplaceAllString(text, "‹${1}data-") }
+
+var fenceLike = regexp.MustCompile(`(?i)<\s*(/?)\s*data-`)
 
 // Prompt bounds, in bytes. A context window of 200,000 tokens is about 600 KB
 // of text; the rest is left for the transcript and the answers.

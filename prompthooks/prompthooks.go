@@ -141,6 +141,9 @@ func (j *Judge) single(ctx context.Context, in gate.Input, name string) gate.Ver
 	return v
 }
 
+// firstShare of the time that is left is a model's whose place another may take.
+const firstShare = 0.6
+
 // unasked reports whether a model gave no verdict because it could not be asked.
 func unasked(v gate.Verdict) bool {
 	return v.Outcome == gate.NoVerdict && (v.Failure.Code == gate.ModelUnavailable || v.Failure.Code == gate.ModelRateLimited)
@@ -178,14 +181,23 @@ func (j *Judge) try(ctx context.Context, in gate.Input, name string, last bool) 
 			Failure: &gate.Failure{Code: gate.ModelUnavailable, Message: err.Error()}}
 	}
 	if !j.days.left(in.Event) {
-		return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.BudgetExhausted,
+		return gate.Verdict{Outcome: gate.NoVerdict, Model: deployment, Usage: &gate.Usage{}, Failure: &gate.Failure{Code: gate.BudgetExhausted,
 			Message: fmt.Sprintf("the judges of agent %q have used their %d tokens of today (UTC)", in.Event.Agent, j.days.limit)}}
 	}
-	t := newTrial(ctx, j, model, deployment, in)
+	within := ctx
+	if end, limited := ctx.Deadline(); !last && limited {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, time.Duration(float64(time.Until(end))*firstShare))
+		defer cancel()
+	}
+	t := newTrial(within, j, model, deployment, in)
 	if !last {
 		t.tries = 1
 	}
-	v, err := t.run(ctx)
+	v, err := t.run(within)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		err = Errorf(Unavailable, "model %q gave no verdict in its share of the time", gate.Cut(deployment, 80))
+	}
 	j.days.spend(in.Event, t.usage)
 	if err != nil {
 		v = gate.Verdict{Outcome: gate.NoVerdict, Failure: t.failure(ctx, err)}

@@ -5,31 +5,46 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
 	"stopgate/gate"
 )
 
-// leastQuote is how many letters a quote needs to be evidence of anything.
-const leastQuote = 3
+// A quote needs so many words, or one as long, to be evidence of anything.
+const (
+	leastWords = 2
+	leastWord  = 6
+)
+
+func tooLittle(words string) bool {
+	return strings.Count(words, " ")+1 < leastWords && len([]rune(words)) < leastWord
+}
 
 // verify looks every quote up: on its line and next to it, then anywhere, then
 // in the event. A quote that stands elsewhere gets that line.
 func (t *trial) verify(ctx context.Context, quotes []gate.Quote) error {
+	within := ctx
+	if !t.toolsBy.IsZero() {
+		var cancel context.CancelFunc
+		within, cancel = context.WithDeadline(ctx, t.toolsBy)
+		defer cancel()
+	}
 	for i := range quotes {
 		q := &quotes[i]
 		words := asWords(q.Quote)
-		if len([]rune(words)) < leastQuote {
+		if tooLittle(words) {
 			continue
 		}
-		if strings.Contains(t.eventText(), words) {
-			q.Verified = true
-		}
+		q.Verified = slices.ContainsFunc(t.eventTexts(), func(text string) bool { return strings.Contains(text, words) })
 		if t.in.Transcript == nil {
 			continue
 		}
-		line, err := t.find(ctx, q.Line, q.Quote)
+		line, err := t.find(within, q.Line, q.Quote)
+		if within.Err() != nil && ctx.Err() == nil {
+			continue // there was no time to look: it is not known to stand there
+		}
 		if err != nil {
 			return err
 		}
@@ -51,7 +66,7 @@ func (t *trial) find(ctx context.Context, line int, quote string) (int, error) {
 		if err != nil {
 			return 0, unreadable(err)
 		}
-		if strings.Contains(asWords(withoutNumbers(text)), asWords(quote)) {
+		if text = withoutNumbers(text); strings.Contains(asWords(text), asWords(quote)) || strings.Contains(asWords(neutral(text)), asWords(quote)) {
 			return line, nil
 		}
 	}
@@ -85,11 +100,13 @@ func (t *trial) find(ctx context.Context, line int, quote string) (int, error) {
 	return n, nil
 }
 
+// unreadable is why a conversation cannot be judged: one that cannot be read must
+// not be judged as if it were empty (fault G15).
 func unreadable(err error) error {
 	if f, ok := errors.AsType[*gate.Failure](err); ok {
 		return f
 	}
-	return err
+	return &gate.Failure{Code: gate.TranscriptUnreadable, Message: "the conversation could not be read: " + err.Error()}
 }
 
 // withoutNumbers takes the line numbers of ReadFile away.
@@ -117,32 +134,30 @@ func asWords(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// eventText is every text of the event's context, as words.
-func (t *trial) eventText() string {
+// eventTexts are the texts of the event's context, each as words and as the judge
+// is shown it.
+func (t *trial) eventTexts() []string {
 	if t.event == nil {
+		t.event = []string{}
 		var v any
-		var b strings.Builder
 		if json.Unmarshal(t.in.Context, &v) == nil {
-			gather(&b, v)
+			t.gather(v)
 		}
-		text := asWords(b.String())
-		t.event = &text
 	}
-	return *t.event
+	return t.event
 }
 
-func gather(b *strings.Builder, v any) {
+func (t *trial) gather(v any) {
 	switch v := v.(type) {
 	case string:
-		b.WriteString(v)
-		b.WriteByte('\n')
+		t.event = append(t.event, asWords(v), asWords(neutral(v)))
 	case []any:
 		for _, x := range v {
-			gather(b, x)
+			t.gather(x)
 		}
 	case map[string]any:
 		for _, x := range v {
-			gather(b, x)
+			t.gather(x)
 		}
 	}
 }

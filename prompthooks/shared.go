@@ -73,7 +73,7 @@ func (q *questions) once(ctx context.Context, k key, keep bool, ask func() gate.
 		q.mu.Unlock()
 		select {
 		case <-other.answered:
-			if v := other.verdict; v.Outcome != gate.NoVerdict {
+			if v := other.verdict; v.Outcome != gate.NoVerdict || v.Failure != nil && v.Failure.Code != gate.Timeout {
 				return shared(v, "the same question was being judged, and its verdict is this one's")
 			}
 		case <-ctx.Done():

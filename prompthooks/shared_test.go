@@ -133,3 +133,56 @@ func TestCachedVerdicts(t *testing.T) {
 		}
 	})
 }
+
+// A model that is down is asked once for all who have the same question.
+func TestAFailureIsSharedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		m := ModelFunc(func(context.Context, Request) (Response, error) {
+			asked.Add(1)
+			time.Sleep(time.Second)
+			return Response{}, Errorf(Rejected, "no such model")
+		})
+		j, err := New(Options{Model: func(string) (Model, string, error) { return m, "d", nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				wantFailure(t, j.Evaluate(t.Context(), questionOf(gate.Hook{}, "done", nil)), gate.ModelUnavailable)
+			})
+		}
+		all.Wait()
+		if asked.Load() != 1 {
+			t.Errorf("asked %d times", asked.Load())
+		}
+	})
+}
+
+// Whatever a verdict depends on is part of the question.
+func TestWhatMakesAQuestion(t *testing.T) {
+	base := gate.Hook{Event: gate.Stop, Prompt: "p", Model: "m", Timeout: time.Second}
+	ask := func(change func(*gate.Hook)) key {
+		h := base
+		change(&h)
+		k, ok := keyOf(t.Context(), gate.Input{Hook: &h, Context: []byte(`{"execution_summary":"/t/view.txt"}`), Transcript: lines{"a"}})
+		if !ok {
+			t.Fatal("no key")
+		}
+		return k
+	}
+	seen := map[key]string{ask(func(*gate.Hook) {}): "none"}
+	for name, change := range map[string]func(*gate.Hook){
+		"event": func(h *gate.Hook) { h.Event = gate.PreToolUse }, "prompt": func(h *gate.Hook) { h.Prompt = "q" },
+		"model": func(h *gate.Hook) { h.Model = "n" }, "models": func(h *gate.Hook) { h.Models = []string{"m"} },
+		"votes": func(h *gate.Hook) { h.Votes = 3 }, "threshold": func(h *gate.Hook) { h.Threshold = 0.7 },
+		"evidence": func(h *gate.Hook) { h.EvidenceRequired = true }, "timeout": func(h *gate.Hook) { h.Timeout = time.Minute },
+	} {
+		k := ask(change)
+		if other, same := seen[k]; same {
+			t.Errorf("%s changes nothing (as %s)", name, other)
+		}
+		seen[k] = name
+	}
+}

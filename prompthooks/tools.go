@@ -41,7 +41,7 @@ type toolArgs struct {
 // read, or that ctx has ended.
 func callTool(ctx context.Context, t gate.Transcript, call Call) (text string, failed bool, err error) {
 	if call.Name != readFile && call.Name != grepSearch {
-		return fmt.Sprintf("There is no tool %q. There are %s, %s and %s.", gate.Cut(call.Name, 100), readFile, grepSearch, submitVerdict), true, nil
+		return fmt.Sprintf("There is no such tool. There are %s, %s and %s.", readFile, grepSearch, submitVerdict), true, nil
 	}
 	var args toolArgs
 	if len(call.Args) > 0 {

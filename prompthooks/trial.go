@@ -26,7 +26,7 @@ type trial struct {
 	rounds   int // answers with tool calls
 	repaired bool
 
-	event *string // what [trial.eventText] found
+	event []string // what [trial.eventTexts] found
 
 	usage    gate.Usage
 	lastCost int // tokens of the last call
@@ -129,7 +129,7 @@ func (t *trial) outline(ctx context.Context) (string, error) {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", &gate.Failure{Code: gate.TranscriptUnreadable, Message: "the transcript could not be read: " + err.Error()}
+		return "", unreadable(err)
 	}
 	switch {
 	case text == "":
@@ -171,33 +171,32 @@ func (t *trial) verdict(ctx context.Context, answer Response) (gate.Verdict, err
 	if err != nil {
 		return gate.Verdict{}, &gate.Failure{Code: gate.BadVerdict, Message: err.Error()}
 	}
-	if err := t.checkQuotes(ctx, v); err != nil {
-		return gate.Verdict{}, err
+	if v.Evidence != nil {
+		if err := t.verify(ctx, v.Evidence.Quotes); err != nil {
+			return gate.Verdict{}, err
+		}
 	}
 	weigh(t.in.Hook, &v)
-	return v, nil
+	return v, t.wantEvidence(v)
 }
 
-// checkQuotes looks up what a verdict rests on. For a hook that wants evidence a
-// pass without a quote is no verdict, nor is any with an invented one; a refusal
-// may rest on what is nowhere.
-func (t *trial) checkQuotes(ctx context.Context, v gate.Verdict) error {
+// wantEvidence refuses what a hook that wants evidence does not take: a pass
+// without a quote, and any verdict with an invented one. A refusal may rest on
+// what is nowhere.
+func (t *trial) wantEvidence(v gate.Verdict) error {
+	if !t.in.Hook.EvidenceRequired {
+		return nil
+	}
 	var quotes []gate.Quote
 	if v.Evidence != nil {
 		quotes = v.Evidence.Quotes
 	}
-	if err := t.verify(ctx, quotes); err != nil {
-		return err
-	}
-	if !t.in.Hook.EvidenceRequired {
-		return nil
-	}
-	if len(quotes) == 0 && v.Outcome == gate.Allow {
+	if len(quotes) == 0 && v.Outcome == gate.Allow && !v.Has(gate.Impossible) {
 		return &gate.Failure{Code: gate.BadVerdict, Message: "the verdict quotes nothing, and the hook wants evidence"}
 	}
-	for _, q := range quotes {
-		if !q.Verified {
-			return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("the verdict quotes %q, which stands nowhere", gate.Cut(q.Quote, 120))}
+	for i, q := range quotes {
+		if !q.Verified { // the words stay out of what the judge is told: they may be the agent's
+			return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("what the verdict quotes as number %d stands nowhere", i+1)}
 		}
 	}
 	return nil

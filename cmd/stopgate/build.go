@@ -117,7 +117,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir, path string) (
 	errs = append(errs, err)
 	a.models, err = openModels(ctx, cfg.Models)
 	errs = append(errs, err)
-	a.judging = prompthooks.Options{Model: a.models.find, Fallback: cfg.Models.InPlaceOf, Price: cfg.Models.Price, MaxRounds: cfg.Limits.JudgeRounds,
+	a.judging = prompthooks.Options{Model: a.models.find, Fallback: a.models.inPlaceOf, Price: a.models.price, MaxRounds: cfg.Limits.JudgeRounds,
 		MaxTokens: cfg.Limits.JudgeTokens, DailyTokens: cfg.Limits.AgentDailyTokens, Now: time.Now}
 	judge, err := prompthooks.New(a.judging)
 	errs = append(errs, err)

@@ -133,6 +133,15 @@ func (m *models) find(name string) (prompthooks.Model, string, error) {
 	return p, deployment, nil
 }
 
+// inPlaceOf are the models that are asked when another cannot be.
+func (m *models) inPlaceOf(name string) []string { return m.names.InPlaceOf(name) }
+
+// price is what a hook's model costs, by the tiers as they are when it is asked.
+func (m *models) price(name string) (gate.Price, bool) {
+	m.ask()
+	return m.names.Price(name)
+}
+
 // noTier says why a tier stands for nothing.
 func (m *models) noTier(provider string) error {
 	why := "set its model, or tiers, in the server file"

@@ -130,8 +130,9 @@ func (r *Recording) Take(name string) *Take {
 
 // deployment is what a hook's name for a model stood for.
 type deployment struct {
-	Name       string `json:"name"`
-	Deployment string `json:"deployment"`
+	Name       string               `json:"name"`
+	Deployment string               `json:"deployment"`
+	Lacks      prompthooks.Features `json:"lacks,omitempty"`
 }
 
 func deploymentFile(name string) string { return "model-" + digest([]byte(name)) + ".json" }

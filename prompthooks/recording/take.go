@@ -49,15 +49,49 @@ func (t *Take) Record(find Find) Find {
 			return nil, "", err
 		}
 		if file := deploymentFile(name); !t.recording.has(file) {
-			if err := t.recording.write(file, deployment{name, d}); err != nil {
+			if err := t.recording.write(file, deployment{name, d, lacksOf(m)}); err != nil {
 				return nil, "", err
 			}
 		}
-		return prompthooks.ModelFunc(func(ctx context.Context, req prompthooks.Request) (prompthooks.Response, error) {
-			return t.record(ctx, m, req)
-		}), d, nil
+		return recorded{t, m}, d, nil
 	}
 }
+
+// recorded is a model whose answers are kept. It lacks what the model lacks, or
+// another judge would be measured.
+type recorded struct {
+	take  *Take
+	model prompthooks.Model
+}
+
+// Generate implements [prompthooks.Model].
+func (r recorded) Generate(ctx context.Context, req prompthooks.Request) (prompthooks.Response, error) {
+	return r.take.record(ctx, r.model, req)
+}
+
+// Lacks implements [prompthooks.Limited].
+func (r recorded) Lacks() prompthooks.Features { return lacksOf(r.model) }
+
+func lacksOf(m prompthooks.Model) prompthooks.Features {
+	if limited, ok := m.(prompthooks.Limited); ok {
+		return limited.Lacks()
+	}
+	return 0
+}
+
+// replayed answers from a recording as the model that was recorded.
+type replayed struct {
+	take  *Take
+	lacks prompthooks.Features
+}
+
+// Generate implements [prompthooks.Model].
+func (r replayed) Generate(ctx context.Context, req prompthooks.Request) (prompthooks.Response, error) {
+	return r.take.replay(ctx, req)
+}
+
+// Lacks implements [prompthooks.Limited].
+func (r replayed) Lacks() prompthooks.Features { return r.lacks }
 
 func (t *Take) record(ctx context.Context, m prompthooks.Model, req prompthooks.Request) (prompthooks.Response, error) {
 	file := t.next(req)
@@ -87,7 +121,7 @@ func (t *Take) Replay() Find {
 		if err := t.recording.read(deploymentFile(name), &d); err != nil {
 			return nil, "", errors.New(t.miss(fmt.Sprintf("the model %q", name), err))
 		}
-		return prompthooks.ModelFunc(t.replay), d.Deployment, nil
+		return replayed{t, d.Lacks}, d.Deployment, nil
 	}
 }
 
