@@ -39,7 +39,7 @@ func (t *trial) ask(ctx context.Context) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	t.lastCost = max(answer.Usage.PromptTokens, 0) + max(answer.Usage.OutputTokens, 0)
+	t.lastCost = credible(answer.Usage.PromptTokens) + credible(answer.Usage.OutputTokens)
 	t.keep(answer)
 	return answer, nil
 }
@@ -104,10 +104,14 @@ func (t *trial) generate(ctx context.Context) (Response, error) {
 // said what it cost. Hostile numbers below zero cost nothing.
 func (t *trial) count(u gate.Usage) {
 	t.usage.Calls++
-	t.usage.PromptTokens += max(u.PromptTokens, 0)
-	t.usage.CachedTokens += max(u.CachedTokens, 0)
-	t.usage.OutputTokens += max(u.OutputTokens, 0)
+	t.usage.PromptTokens += credible(u.PromptTokens)
+	t.usage.CachedTokens += credible(u.CachedTokens)
+	t.usage.OutputTokens += credible(u.OutputTokens)
 }
+
+// credible bounds what a server says of one request: no context window holds a
+// billion tokens, and sums must not overflow.
+func credible(tokens int) int { return min(max(tokens, 0), 1e9) }
 
 // backoff is the wait after the n-th try: half of it fixed, half by chance, so
 // that judges that failed together do not come back together.

@@ -64,22 +64,27 @@ func (g *guarded) Generate(ctx context.Context, req Request) (Response, error) {
 		return Response{}, &Error{Kind: Unavailable, RetryAfter: wait,
 			Message: fmt.Sprintf("model %q failed %d times in a row; it is asked again in %s", gate.Cut(req.Model, 80), breakAfter, wait.Round(time.Millisecond))}
 	}
+	began := time.Now()
 	answer, err := g.model.Generate(ctx, req)
-	record(ctx, b, err)
+	record(ctx, b, err, time.Since(began))
 	return answer, err
 }
 
+// hangs is how long a model may think before no answer means that it is gone: a
+// hook with less time says nothing about it.
+const hangs = 20 * time.Second
+
 // record tells the breaker how it went. A server that says no, or that there
-// are too many requests, is there; one that did not answer in time is not. A
+// are too many requests, is there; one that did not answer for long is not. A
 // judge that went away says nothing, but must not keep the one try that a
 // half-open breaker gives.
-func record(ctx context.Context, b circuitbreaker.CircuitBreaker[Response], err error) {
+func record(ctx context.Context, b circuitbreaker.CircuitBreaker[Response], err error, took time.Duration) {
 	bad, ok := errors.AsType[*Error](err)
 	switch {
-	case ok && bad.Kind == Unavailable, errors.Is(ctx.Err(), context.DeadlineExceeded), err != nil && b.IsHalfOpen():
-		b.RecordFailure()
-	case err == nil || ok:
+	case err == nil, ok && bad.Kind != Unavailable:
 		b.RecordSuccess()
+	case ok, errors.Is(ctx.Err(), context.DeadlineExceeded) && took >= hangs, b.IsHalfOpen():
+		b.RecordFailure()
 	}
 }
 

@@ -29,7 +29,7 @@ func readWorking(event gate.EventName, object []byte, v *gate.Verdict) error {
 		switch {
 		case !(*p >= 0 && *p <= 1):
 			return fmt.Errorf("probability is %v, want 0 to 1", *p)
-		case v.Outcome == gate.Allow && *p < gate.DefaultThreshold, v.Outcome == gate.Block && *p > gate.DefaultThreshold:
+		case v.Outcome == gate.Allow && *p < gate.DefaultThreshold, v.Outcome == gate.Block && *p >= gate.DefaultThreshold:
 			return fmt.Errorf("the verdict is %s, but its probability of being passed is %v", v.Outcome, *p)
 		}
 	}

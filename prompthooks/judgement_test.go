@@ -72,7 +72,8 @@ func TestWorkingOfAVerdict(t *testing.T) {
 	}{
 		{"alone", `{"ok":true}`, gate.Allow, ""},
 		{"sure", `{"checklist":[{"item":"a","finding":"b","met":true}],"evidence":[{"line":3,"quote":"ok"}],"probability":0.9,"ok":true}`, gate.Allow, ""},
-		{"on the edge", `{"probability":0.5,"ok":false,"reason":"r"}`, gate.Block, ""},
+		{"on the edge", `{"probability":0.5,"ok":false,"reason":"r"}`, "", ""},
+		{"on the edge, and passed", `{"probability":0.5,"ok":true}`, gate.Allow, ""},
 		{"contradicts itself", `{"probability":0.4,"ok":true}`, "", ""},
 		{"contradicts itself the other way", `{"probability":0.6,"ok":false,"reason":"r"}`, "", ""},
 		{"more than certain", `{"probability":1.5,"ok":true}`, "", ""},

@@ -3,6 +3,7 @@ package prompthooks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +19,7 @@ func (j *Judge) panel(ctx context.Context, in gate.Input) gate.Verdict {
 	defer decided()
 	votes := make([]gate.Verdict, in.Hook.Votes)
 	var mu sync.Mutex
-	counts := map[gate.Outcome]int{}
+	counts := map[opinion]int{}
 	var sitting sync.WaitGroup
 	for i := range votes {
 		sitting.Go(func() {
@@ -26,7 +27,7 @@ func (j *Judge) panel(ctx context.Context, in gate.Input) gate.Verdict {
 			mu.Lock()
 			defer mu.Unlock()
 			votes[i] = v
-			if counts[v.Outcome]++; v.Outcome != gate.NoVerdict && counts[v.Outcome] > len(votes)/2 {
+			if counts[opinionOf(v)]++; v.Outcome != gate.NoVerdict && counts[opinionOf(v)] > len(votes)/2 {
 				decided()
 			}
 		})
@@ -35,17 +36,27 @@ func (j *Judge) panel(ctx context.Context, in gate.Input) gate.Verdict {
 	return majority(votes)
 }
 
+// opinion is what a judge says. That the check cannot be passed in this session
+// is another one than that it is passed, though both let a Stop go through.
+type opinion struct {
+	outcome    gate.Outcome
+	impossible bool
+}
+
+func opinionOf(v gate.Verdict) opinion { return opinion{v.Outcome, v.Has(gate.Impossible)} }
+
 // majority is what more than half of the votes say: with the reasons of those
 // that say it, and everything that all of them cost and did.
 func majority(votes []gate.Verdict) gate.Verdict {
-	counts := map[gate.Outcome]int{}
+	counts := map[opinion]int{}
 	for _, v := range votes {
-		counts[v.Outcome]++
+		counts[opinionOf(v)]++
 	}
 	result := gate.Verdict{Outcome: gate.NoVerdict}
+	var held opinion
 	for o, n := range counts {
-		if o != gate.NoVerdict && n > len(votes)/2 {
-			result.Outcome = o
+		if o.outcome != gate.NoVerdict && n > len(votes)/2 {
+			held, result.Outcome = o, o.outcome
 		}
 	}
 	if result.Outcome == gate.NoVerdict {
@@ -53,7 +64,7 @@ func majority(votes []gate.Verdict) gate.Verdict {
 	}
 	usage, evidence := gate.Usage{}, gate.Evidence{}
 	var reasons, models []string
-	sure, said := 0.0, 0
+	var sure []float64
 	for i, v := range votes {
 		models = appendNew(models, v.Model)
 		if v.Usage != nil {
@@ -62,8 +73,11 @@ func majority(votes []gate.Verdict) gate.Verdict {
 		if v.Evidence != nil {
 			evidence.Steps = append(evidence.Steps, gate.Step{Tool: "vote", Input: v.Model, Text: told(i, v)})
 			evidence.Steps = append(evidence.Steps, v.Evidence.Steps...)
+			if p := v.Evidence.Probability; p != nil {
+				sure = append(sure, *p)
+			}
 		}
-		if v.Outcome != result.Outcome || v.Outcome == gate.NoVerdict {
+		if result.Outcome == gate.NoVerdict || opinionOf(v) != held {
 			continue
 		}
 		reasons = appendNew(reasons, strings.TrimSpace(v.Reason))
@@ -77,14 +91,11 @@ func majority(votes []gate.Verdict) gate.Verdict {
 		}
 		if v.Evidence != nil {
 			evidence.Quotes = append(evidence.Quotes, v.Evidence.Quotes...)
-			if p := v.Evidence.Probability; p != nil {
-				sure, said = sure+*p, said+1
-			}
 		}
 	}
-	if said > 0 {
-		mean := sure / float64(said)
-		evidence.Probability = &mean
+	if len(sure) > 0 { // the median of all, dissent included, so that it is on the majority's side
+		slices.Sort(sure)
+		evidence.Probability = &sure[(len(sure)-1)/2]
 	}
 	result.Reason, result.Model = strings.Join(reasons, "\n\n"), strings.Join(models, ", ")
 	result.Usage, result.Evidence = &usage, &evidence
@@ -93,16 +104,17 @@ func majority(votes []gate.Verdict) gate.Verdict {
 
 // undecided says why a panel has no verdict: its judges failed, or they
 // disagree.
-func undecided(votes []gate.Verdict, counts map[gate.Outcome]int) *gate.Failure {
-	if counts[gate.NoVerdict] > len(votes)/2 {
+func undecided(votes []gate.Verdict, counts map[opinion]int) *gate.Failure {
+	none := counts[opinion{gate.NoVerdict, false}]
+	if none > len(votes)/2 {
 		for _, v := range votes {
 			if v.Outcome == gate.NoVerdict {
-				return &gate.Failure{Code: v.Failure.Code, Message: fmt.Sprintf("%d of %d judges gave no verdict: %s", counts[gate.NoVerdict], len(votes), v.Failure.Message)}
+				return &gate.Failure{Code: v.Failure.Code, Message: fmt.Sprintf("%d of %d judges gave no verdict: %s", none, len(votes), v.Failure.Message)}
 			}
 		}
 	}
-	return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("the %d judges came to no majority: %d allow, %d block, %d ask, %d no verdict",
-		len(votes), counts[gate.Allow], counts[gate.Block], counts[gate.Ask], counts[gate.NoVerdict])}
+	return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("the %d judges came to no majority: %d allow, %d block, %d ask, %d impossible, %d no verdict",
+		len(votes), counts[opinion{gate.Allow, false}], counts[opinion{gate.Block, false}], counts[opinion{gate.Ask, false}], counts[opinion{gate.Allow, true}], none)}
 }
 
 func told(i int, v gate.Verdict) string {

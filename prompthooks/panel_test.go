@@ -45,7 +45,7 @@ func TestPanelDecidesByMajority(t *testing.T) {
 		{"two against one", []string{no, yes, no}, gate.Block, "run the tests"},
 		{"two for", []string{yes, no, yes}, gate.Allow, ""},
 		{"one fails, two agree", []string{no, "", no}, gate.Block, "run the tests"},
-		{"one fails, two disagree", []string{yes, "", no}, gate.NoVerdict, "1 allow, 1 block, 0 ask, 1 no verdict"},
+		{"one fails, two disagree", []string{yes, "", no}, gate.NoVerdict, "1 allow, 1 block, 0 ask, 0 impossible, 1 no verdict"},
 		{"too few answers", []string{yes, "", ""}, gate.NoVerdict, "2 of 3 judges gave no verdict"},
 		{"both reasons", []string{`{"ok":false,"reason":"a"}`, `{"ok":false,"reason":"b"}`, yes}, gate.Block, "a"},
 	} {

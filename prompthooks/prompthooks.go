@@ -42,7 +42,8 @@ type Options struct {
 	// is asked for its verdict; 0 = [DefaultMaxRounds].
 	MaxRounds int
 	// MaxTokens is how many tokens, prompt and output of all calls together,
-	// one verdict may cost; 0 = [DefaultMaxTokens]. A model that nears it is
+	// one verdict of one judge may cost, models that were asked before it
+	// included; a panel's judges have as much each; 0 = [DefaultMaxTokens]. A model that nears it is
 	// asked for its verdict; one that is past it has none (budget_exhausted).
 	MaxTokens int
 	// DailyTokens is how many tokens the judges of one agent may use in a day
@@ -133,7 +134,7 @@ func (j *Judge) single(ctx context.Context, in gate.Input, name string) gate.Ver
 	var v gate.Verdict
 	for i, name := range names {
 		last := i == len(names)-1
-		v = after(v, j.try(ctx, in, name, last))
+		v = after(v, j.try(ctx, in, name, last, spentOn(v)))
 		if last || ctx.Err() != nil || !unasked(v) {
 			break
 		}
@@ -147,6 +148,14 @@ const firstShare = 0.6
 // unasked reports whether a model gave no verdict because it could not be asked.
 func unasked(v gate.Verdict) bool {
 	return v.Outcome == gate.NoVerdict && (v.Failure.Code == gate.ModelUnavailable || v.Failure.Code == gate.ModelRateLimited)
+}
+
+// spentOn is how many tokens a verdict has cost so far.
+func spentOn(v gate.Verdict) int {
+	if v.Usage == nil {
+		return 0
+	}
+	return v.Usage.PromptTokens + v.Usage.OutputTokens
 }
 
 // after is a verdict with what the models before cost, and why they had none.
@@ -174,7 +183,7 @@ func after(before, v gate.Verdict) gate.Verdict {
 
 // try has one model decide. Where another may take its place it is not waited
 // for long.
-func (j *Judge) try(ctx context.Context, in gate.Input, name string, last bool) gate.Verdict {
+func (j *Judge) try(ctx context.Context, in gate.Input, name string, last bool, before int) gate.Verdict {
 	model, deployment, err := j.model(name)
 	if err != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Model: name,
@@ -191,6 +200,7 @@ func (j *Judge) try(ctx context.Context, in gate.Input, name string, last bool) 
 		defer cancel()
 	}
 	t := newTrial(within, j, model, deployment, in)
+	t.before = before
 	if !last {
 		t.tries = 1
 	}

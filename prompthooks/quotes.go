@@ -62,12 +62,9 @@ func (t *trial) find(ctx context.Context, line int, quote string) (int, error) {
 	const round = 3
 	if line > 0 {
 		from := max(line-round, 1)
-		text, err := t.in.Transcript.ReadFile(ctx, from, 2*round+1+strings.Count(quote, "\n"))
-		if err != nil {
-			return 0, unreadable(err)
-		}
-		if text = withoutNumbers(text); strings.Contains(asWords(text), asWords(quote)) || strings.Contains(asWords(neutral(text)), asWords(quote)) {
-			return line, nil
+		there, err := t.standsAt(ctx, from, 2*round+1+strings.Count(quote, "\n"), quote)
+		if err != nil || there {
+			return line, err
 		}
 	}
 	longest := ""
@@ -97,7 +94,23 @@ func (t *trial) find(ctx context.Context, line int, quote string) (int, error) {
 	if !strings.HasPrefix(strings.TrimLeft(text, "0123456789"), ":") {
 		return 0, nil // the search's own words, not a line
 	}
+	breaks := strings.Count(quote, "\n") // of the quote one line was searched for: the rest must be there too
+	there, err := t.standsAt(ctx, max(n-breaks, 1), 2*breaks+1, quote)
+	if err != nil || !there {
+		return 0, err
+	}
 	return n, nil
+}
+
+// standsAt reports whether a quote stands in a range of lines, as they are or as
+// the judge was shown them.
+func (t *trial) standsAt(ctx context.Context, from, count int, quote string) (bool, error) {
+	text, err := t.in.Transcript.ReadFile(ctx, from, count)
+	if err != nil {
+		return false, unreadable(err)
+	}
+	text, quote = withoutNumbers(text), asWords(quote)
+	return strings.Contains(asWords(text), quote) || strings.Contains(asWords(neutral(text)), quote), nil
 }
 
 // unreadable is why a conversation cannot be judged: one that cannot be read must
@@ -138,26 +151,48 @@ func asWords(s string) string {
 // is shown it.
 func (t *trial) eventTexts() []string {
 	if t.event == nil {
-		t.event = []string{}
-		var v any
-		if json.Unmarshal(t.in.Context, &v) == nil {
-			t.gather(v)
-		}
+		t.event = textsOf(t.in.Context, func(string) bool { return true })
 	}
 	return t.event
 }
 
-func (t *trial) gather(v any) {
-	switch v := v.(type) {
-	case string:
-		t.event = append(t.event, asWords(v), asWords(neutral(v)))
-	case []any:
-		for _, x := range v {
-			t.gather(x)
-		}
-	case map[string]any:
-		for _, x := range v {
-			t.gather(x)
+// shows reports whether a quote of a verdict shows anything: words of the
+// conversation, or of a tool. What the agent says of itself, and the gate's own
+// words, do not.
+func (t *trial) shows(q gate.Quote) bool {
+	if !q.Verified || q.Line > 0 {
+		return q.Verified
+	}
+	tools := textsOf(t.in.Context, func(field string) bool { return field == "tool_input" || field == "tool_result" })
+	return slices.ContainsFunc(tools, func(text string) bool { return strings.Contains(text, asWords(q.Quote)) })
+}
+
+// textsOf are the texts in some fields of an event's context.
+func textsOf(context []byte, in func(field string) bool) []string {
+	texts := []string{}
+	var fields map[string]any
+	if json.Unmarshal(context, &fields) != nil {
+		return texts
+	}
+	var gather func(v any)
+	gather = func(v any) {
+		switch v := v.(type) {
+		case string:
+			texts = append(texts, asWords(v), asWords(neutral(v)))
+		case []any:
+			for _, x := range v {
+				gather(x)
+			}
+		case map[string]any:
+			for _, x := range v {
+				gather(x)
+			}
 		}
 	}
+	for name, value := range fields {
+		if in(name) {
+			gather(value)
+		}
+	}
+	return texts
 }

@@ -53,9 +53,6 @@ func (t *trial) read(ctx context.Context, m Message) error {
 		if i < maxCalls {
 			t.steps = append(t.steps, gate.Step{Tool: gate.Cut(c.Name, 100), Input: gate.Cut(string(c.Args), maxLineBytes), Text: gate.Cut(text, 512)})
 		}
-		if !failed {
-			text = fenced(t.fence, text)
-		}
 		results[i] = Result{ID: c.ID, Name: c.Name, Text: text, Failed: failed}
 	}
 	t.say(Message{Role: User, Results: results})
@@ -84,7 +81,7 @@ func (t *trial) call(ctx context.Context, i int, c Call) (text string, failed bo
 	text, failed, err = callTool(within, t.in.Transcript, c)
 	switch {
 	case err == nil:
-		return text, failed, nil
+		return fenced(t.fence, text), failed, nil // also a failure: it may repeat what the agent had the judge look for
 	case within.Err() != nil && ctx.Err() == nil:
 		return "Stopped: it took too long.", true, nil
 	case ctx.Err() != nil:
@@ -113,4 +110,4 @@ func (t *trial) due() string {
 	return ""
 }
 
-func (t *trial) spent() int { return t.usage.PromptTokens + t.usage.OutputTokens }
+func (t *trial) spent() int { return t.before + t.usage.PromptTokens + t.usage.OutputTokens }

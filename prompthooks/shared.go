@@ -1,12 +1,12 @@
 package prompthooks
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"stopgate/gate"
 )
@@ -20,20 +20,29 @@ type key [sha256.Size]byte
 // event, and no part of the question.
 func keyOf(ctx context.Context, in gate.Input) (k key, ok bool) {
 	h := *in.Hook
-	said := in.Context
+	said, err := withoutPaths(in.Context)
+	if err != nil {
+		return k, false
+	}
 	var conversation [sha256.Size]byte
 	if t := in.Transcript; t != nil {
 		if conversation, ok = t.Fingerprint(ctx); !ok {
 			return k, false
 		}
-		for _, path := range []string{t.Path(), t.RawPath()} {
-			if path != "" {
-				said = bytes.ReplaceAll(said, quoted(path), []byte(`""`))
-			}
-		}
 	}
 	question, err := json.Marshal([]any{h.Event, h.Prompt, h.Model, h.Models, h.Votes, h.Threshold, h.EvidenceRequired, h.Timeout, said, in.Transcript != nil, conversation})
 	return sha256.Sum256(question), err == nil
+}
+
+// withoutPaths is a context without the names of the conversation's files.
+func withoutPaths(context []byte) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(context, &fields); err != nil {
+		return nil, err
+	}
+	delete(fields, "execution_summary")
+	delete(fields, "transcript_path")
+	return json.Marshal(fields)
 }
 
 // questions are those that are being judged now, and the verdicts of those that
@@ -47,7 +56,17 @@ type questions struct {
 
 type question struct {
 	answered chan struct{}
+	until    time.Time // its asker's; zero: without end
 	verdict  gate.Verdict
+}
+
+// atOnce is how much later an asker's time may end than the one's it waits for.
+const atOnce = time.Second
+
+// tookAnothersPlace: another model than the hook's has judged, so that the verdict
+// is no answer for when that one is there again.
+func tookAnothersPlace(v gate.Verdict) bool {
+	return v.Evidence != nil && len(v.Evidence.Steps) > 0 && v.Evidence.Steps[0].Tool == "fallback"
 }
 
 // maxKept verdicts are remembered for hooks that allow it; one has some
@@ -60,6 +79,7 @@ const maxKept = 1024
 // A judge that ran out of its caller's time says nothing about the others:
 // they ask for themselves.
 func (q *questions) once(ctx context.Context, k key, keep bool, ask func() gate.Verdict) gate.Verdict {
+	until, _ := ctx.Deadline()
 	for {
 		q.mu.Lock()
 		if v, ok := q.kept[k]; ok && keep {
@@ -67,8 +87,8 @@ func (q *questions) once(ctx context.Context, k key, keep bool, ask func() gate.
 			return shared(v, "the verdict is an earlier one on the same question")
 		}
 		other := q.asked[k]
-		if other == nil {
-			break // with the lock held
+		if other == nil || !other.until.IsZero() && (until.IsZero() || until.Sub(other.until) > atOnce) {
+			break // with the lock held: nobody asks, or with far less time
 		}
 		q.mu.Unlock()
 		select {
@@ -80,7 +100,7 @@ func (q *questions) once(ctx context.Context, k key, keep bool, ask func() gate.
 			return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Timeout, Message: "the same question was being judged, and not in time"}}
 		}
 	}
-	mine := &question{answered: make(chan struct{}), verdict: gate.Verdict{Outcome: gate.NoVerdict}}
+	mine := &question{answered: make(chan struct{}), until: until, verdict: gate.Verdict{Outcome: gate.NoVerdict}}
 	if q.asked == nil {
 		q.asked, q.kept = map[key]*question{}, map[key]gate.Verdict{}
 	}
@@ -89,8 +109,10 @@ func (q *questions) once(ctx context.Context, k key, keep bool, ask func() gate.
 	defer func() { // also when ask panics: nobody waits for ever
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		delete(q.asked, k)
-		if keep && mine.verdict.Outcome != gate.NoVerdict {
+		if q.asked[k] == mine {
+			delete(q.asked, k)
+		}
+		if keep && mine.verdict.Outcome != gate.NoVerdict && !tookAnothersPlace(mine.verdict) {
 			q.keep(k, mine.verdict)
 		}
 		close(mine.answered)

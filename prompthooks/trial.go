@@ -1,9 +1,13 @@
 package prompthooks
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"stopgate/gate"
@@ -12,12 +16,13 @@ import (
 // trial is one evaluation: the conversation with the model so far, and what it
 // cost.
 type trial struct {
-	judge *Judge
-	model Model
-	in    gate.Input
-	fence string
-	tries int      // of one request
-	lacks Features // of the model
+	judge  *Judge
+	model  Model
+	in     gate.Input
+	fence  string
+	tries  int      // of one request
+	before int      // tokens that other models have spent on the same verdict
+	lacks  Features // of the model
 
 	verdictBy, toolsBy time.Time // zero: the hook's time is not limited
 
@@ -168,6 +173,9 @@ func (t *trial) verdict(ctx context.Context, answer Response) (gate.Verdict, err
 		return gate.Verdict{}, &gate.Failure{Code: gate.BadVerdict, Message: "the model's answer is broken" + detail}
 	}
 	v, err := verdictOf(t.in.Hook.Event, answer.Message)
+	if err == nil && v.Outcome == gate.Allow && len(answer.Message.Calls) == 0 && t.quotesTheEvent(answer.Message.Text) {
+		err = errors.New("it stands in prose, and word for word in the event: give nothing but the object")
+	}
 	if err != nil {
 		return gate.Verdict{}, &gate.Failure{Code: gate.BadVerdict, Message: err.Error()}
 	}
@@ -178,6 +186,29 @@ func (t *trial) verdict(ctx context.Context, answer Response) (gate.Verdict, err
 	}
 	weigh(t.in.Hook, &v)
 	return v, t.wantEvidence(v)
+}
+
+// quotesTheEvent reports whether an answer with words round its object may only
+// repeat one that the agent wrote.
+func (t *trial) quotesTheEvent(text string) bool {
+	objects, err := objectsIn(text)
+	if err != nil || strings.Trim(strings.NewReplacer("```json", "", "```", "").Replace(text), " \t\r\n") == string(objects[0]) {
+		return false
+	}
+	for _, said := range t.eventTexts() {
+		theirs, _ := objectsIn(said) // as far as they can be read
+		for _, o := range theirs {
+			if slices.ContainsFunc(objects, func(mine json.RawMessage) bool { return sameJSON(mine, o) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // wantEvidence refuses what a hook that wants evidence does not take: a pass
@@ -191,13 +222,13 @@ func (t *trial) wantEvidence(v gate.Verdict) error {
 	if v.Evidence != nil {
 		quotes = v.Evidence.Quotes
 	}
-	if len(quotes) == 0 && v.Outcome == gate.Allow && !v.Has(gate.Impossible) {
-		return &gate.Failure{Code: gate.BadVerdict, Message: "the verdict quotes nothing, and the hook wants evidence"}
-	}
 	for i, q := range quotes {
 		if !q.Verified { // the words stay out of what the judge is told: they may be the agent's
 			return &gate.Failure{Code: gate.BadVerdict, Message: fmt.Sprintf("what the verdict quotes as number %d stands nowhere", i+1)}
 		}
+	}
+	if v.Outcome == gate.Allow && !v.Has(gate.Impossible) && !slices.ContainsFunc(quotes, t.shows) {
+		return &gate.Failure{Code: gate.BadVerdict, Message: "the verdict quotes nothing of the conversation, and the hook wants evidence"}
 	}
 	return nil
 }
@@ -223,8 +254,11 @@ func verdictOf(event gate.EventName, m Message) (gate.Verdict, error) {
 		}
 		submitted = &v
 	}
-	if textErr == nil && said.Outcome != submitted.Outcome {
+	switch {
+	case textErr == nil && said.Outcome != submitted.Outcome:
 		return gate.Verdict{}, errors.New("the model's text and the verdict it submitted disagree")
+	case textErr != nil && strings.TrimSpace(m.Text) != "" && !errors.Is(textErr, errNoDecision):
+		return gate.Verdict{}, fmt.Errorf("beside the verdict that it submitted: %w", textErr)
 	}
 	return *submitted, nil
 }
