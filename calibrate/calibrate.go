@@ -169,9 +169,8 @@ type NoVerdict struct {
 	Codes map[gate.FailureCode]int `json:"codes"`
 }
 
-// Measure makes the report of trials. price knows what models cost; nil: nobody
-// does.
-func Measure(trials []Trial, price func(model string) (gate.Price, bool)) Report {
+// Measure makes the report of trials.
+func Measure(trials []Trial) Report {
 	r := Report{Trials: len(trials), NoVerdict: NoVerdict{Codes: map[gate.FailureCode]int{}}, Notes: map[gate.Note]int{}}
 	runs := map[string]bool{}
 	for i := range trials {
@@ -195,7 +194,7 @@ func Measure(trials []Trial, price func(model string) (gate.Price, bool)) Report
 	r.Disagreement = disagreementOf(trials)
 	r.Retries = retriesOf(trials)
 	r.Usage, r.PerTrial = usageOf(trials)
-	r.Cost = costOf(trials, price)
+	r.Cost = costOf(trials)
 	r.Time = timeOf(trials)
 	return r
 }

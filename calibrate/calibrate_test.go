@@ -34,7 +34,7 @@ var closely = cmpopts.EquateApprox(0, 1e-4)
 func TestMeasureByHand(t *testing.T) {
 	// Of four bad ones three are caught, of five good ones one is refused.
 	set := trials("br", "br", "br", "bp", "gp", "gp", "gp", "gp", "gr", "be", "ge", "ge")
-	r := Measure(set, nil)
+	r := Measure(set)
 	if want := (Confusion{Caught: 3, Missed: 1, Wrongly: 1, Rightly: 4}); r.Confusion != want {
 		t.Errorf("confusion %+v", r.Confusion)
 	}
@@ -58,28 +58,28 @@ func TestMeasureByHand(t *testing.T) {
 }
 
 func TestMeasureOfTooLittle(t *testing.T) {
-	if r := Measure(nil, nil); r.TPR != nil || r.TNR != nil || r.Youden != nil || r.Precision != nil || r.F1 != nil || r.NoVerdict.Share != nil || r.Retries != nil {
+	if r := Measure(nil); r.TPR != nil || r.TNR != nil || r.Youden != nil || r.Precision != nil || r.F1 != nil || r.NoVerdict.Share != nil || r.Retries != nil {
 		t.Errorf("of nothing: %+v", r)
 	}
-	r := Measure(trials("gp", "gp"), nil)
+	r := Measure(trials("gp", "gp"))
 	if r.TNR == nil || r.TPR != nil || r.Youden != nil || r.Precision != nil || r.F1 != nil || r.Retries != nil {
 		t.Errorf("of good ones only: %+v", r)
 	}
-	if r := Measure(trials("be", "ge"), nil); r.TPR != nil || r.TNR != nil || r.NoVerdict.Share.Value != 1 {
+	if r := Measure(trials("be", "ge")); r.TPR != nil || r.TNR != nil || r.NoVerdict.Share.Value != 1 {
 		t.Errorf("of errors only: %+v", r)
 	}
 }
 
 // Repeats move the value and leave the interval as wide as one trial a run does.
 func TestRepeatsDoNotNarrowIntervals(t *testing.T) {
-	once := Measure(trials("br", "br", "bp", "bp"), nil)
-	thrice := Measure(trials("brrr", "brrr", "bppp", "bppp"), nil)
+	once := Measure(trials("br", "br", "bp", "bp"))
+	thrice := Measure(trials("brrr", "brrr", "bppp", "bppp"))
 	if diff := cmp.Diff(once.TPR, thrice.TPR, closely); diff != "" {
 		t.Error(diff)
 	}
 	// Weights 3 and 1 are worth 16/10 runs.
 	low, high := wilson(3./4, 1.6)
-	if diff := cmp.Diff(&Estimate{3. / 4, low, high}, Measure(trials("brrr", "bpee"), nil).TPR, closely); diff != "" {
+	if diff := cmp.Diff(&Estimate{3. / 4, low, high}, Measure(trials("brrr", "bpee")).TPR, closely); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -87,7 +87,7 @@ func TestRepeatsDoNotNarrowIntervals(t *testing.T) {
 // fault G64: a judge that contradicts itself is found out.
 func TestDisagreement(t *testing.T) {
 	// Unanimous, 2:1 (2 of 3 pairs differ), 1:1 with an error, and one alone.
-	d := Measure(trials("brrr", "grrp", "gpre", "bpee"), nil).Disagreement
+	d := Measure(trials("brrr", "grrp", "gpre", "bpee")).Disagreement
 	if d.Runs != 3 || !near(d.Split.Value, 2./3, 1e-9) || !near(d.Pairs, (0+2./3+1)/3, 1e-9) {
 		t.Errorf("%+v", d)
 	}
@@ -96,7 +96,7 @@ func TestDisagreement(t *testing.T) {
 func TestRetries(t *testing.T) {
 	own := func(r Retries) float64 { return *r.Own }
 	// Pass rates 0, ½ and 1; good ones do not matter.
-	r := Measure(trials("brr", "bpr", "bpp", "gpp"), nil).Retries
+	r := Measure(trials("brr", "bpr", "bpp", "gpp")).Retries
 	want := map[int][2]float64{ // all alike at ½; each its own
 		0: {0.5, 0.5}, 1: {0.75, (0.75 + 1) / 3}, 3: {15. / 16, (15./16 + 1) / 3}, 5: {63. / 64, (63./64 + 1) / 3}, 25: {1, 2. / 3},
 	}
@@ -108,7 +108,7 @@ func TestRetries(t *testing.T) {
 	if len(r) != len(want) {
 		t.Errorf("%+v", r)
 	}
-	once := Measure(trials("br", "br", "br", "bp"), nil).Retries
+	once := Measure(trials("br", "br", "br", "bp")).Retries
 	if once[1].Own != nil || !near(once[1].All, 1-0.75*0.75, 1e-9) {
 		t.Errorf("%+v", once[1])
 	}
@@ -133,7 +133,7 @@ func TestRetriesEncloseTheTruth(t *testing.T) {
 			set = append(set, Trial{Run: fmt.Sprint(i), Bad: true, Repeat: k + 1, Rejected: chance.Float64() >= rate})
 		}
 	}
-	for _, r := range Measure(set, nil).Retries {
+	for _, r := range Measure(set).Retries {
 		if r.Retries == 0 {
 			continue // the same number twice
 		}
@@ -152,7 +152,7 @@ func scored(bad, good []float64) []Trial {
 }
 
 func TestCurve(t *testing.T) {
-	c := Measure(scored([]float64{0.1, 0.2, 0.4, 0.8}, []float64{0.4, 0.9}), nil).Curve
+	c := Measure(scored([]float64{0.1, 0.2, 0.4, 0.8}, []float64{0.4, 0.9})).Curve
 	// Pairs: 0.1, 0.2 below both; 0.4 ties one; 0.8 below one: 2+2+1.5+1 of 8.
 	if c.Scored != 6 || !near(c.AUC.Value, 6.5/8, 1e-9) {
 		t.Errorf("%+v %+v", c, c.AUC)
@@ -168,7 +168,7 @@ func TestCurve(t *testing.T) {
 		for range 19 {
 			good = append(good, 0.9)
 		}
-		points := Measure(scored([]float64{0.1, 0.35, 0.95}, good), nil).Curve.Points
+		points := Measure(scored([]float64{0.1, 0.35, 0.95}, good)).Curve.Points
 		if p := points[0]; p.Recall.Value != 1./3 || p.Wrongly != 0 || !near(p.Threshold, 0.2, 1e-9) {
 			t.Errorf("%+v", p)
 		}
@@ -177,12 +177,12 @@ func TestCurve(t *testing.T) {
 		}
 	})
 	t.Run("a threshold that would have to be above 1", func(t *testing.T) {
-		if p := Measure(scored([]float64{1, 1}, []float64{1}), nil).Curve.Points[1]; p.Threshold != 0 || p.Recall.Value != 0 {
+		if p := Measure(scored([]float64{1, 1}, []float64{1})).Curve.Points[1]; p.Threshold != 0 || p.Recall.Value != 0 {
 			t.Errorf("%+v", p)
 		}
 	})
 	t.Run("without both kinds there is none", func(t *testing.T) {
-		if c := Measure(scored([]float64{0.1}, nil), nil).Curve; c.AUC != nil || c.Points != nil || c.Scored != 1 {
+		if c := Measure(scored([]float64{0.1}, nil)).Curve; c.AUC != nil || c.Points != nil || c.Scored != 1 {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -199,7 +199,7 @@ func TestCurveAgainstCounting(t *testing.T) {
 		for range 1 + chance.IntN(60) {
 			good = append(good, math.Round((0.2+0.8*chance.Float64())*10)/10)
 		}
-		c := Measure(scored(bad, good), nil).Curve
+		c := Measure(scored(bad, good)).Curve
 		pairs := 0.0
 		for _, b := range bad {
 			for _, g := range good {
@@ -243,23 +243,22 @@ func below(all []float64, threshold float64) int {
 
 func TestCostAndTime(t *testing.T) {
 	set := []Trial{
-		{Run: "a", Model: "m", MS: 10, Usage: gate.Usage{Calls: 1, PromptTokens: 1_000_000, CachedTokens: 400_000, OutputTokens: 100_000}},
-		{Run: "b", Model: "m", MS: 30, Usage: gate.Usage{Calls: 3, PromptTokens: 200_000, OutputTokens: 0}},
+		{Run: "a", Model: "m", MS: 10, Usage: gate.Usage{Calls: 1, PromptTokens: 1_000_000, CachedTokens: 400_000, OutputTokens: 100_000, Cost: 2.4}},
+		{Run: "b", Model: "m", MS: 30, Usage: gate.Usage{Calls: 3, PromptTokens: 200_000, OutputTokens: 0, Cost: 0.4}},
 		{Run: "c", Model: "other", MS: 20, Usage: gate.Usage{Calls: 2, PromptTokens: 300_000, OutputTokens: 200_000}},
 		{Run: "d", Model: "other", MS: 9999, Failure: &gate.Failure{Code: gate.Timeout}},
 	}
-	r := Measure(set, func(model string) (gate.Price, bool) { return gate.Price{In: 2, Cached: 0.5, Out: 10}, model == "m" })
-	// 0.6 × 2 + 0.4 × 0.5 + 0.1 × 10 = 2.4, and 0.2 × 2 = 0.4
-	if diff := cmp.Diff(&Cost{Total: 2.8, PerTrial: 1.4, Unpriced: 2}, r.Cost, closely); diff != "" {
+	r := Measure(set)
+	if diff := cmp.Diff(&Cost{Total: 2.8, PerTrial: 1.4, Unpriced: 1}, r.Cost, closely); diff != "" {
 		t.Error(diff)
 	}
-	if want := (gate.Usage{Calls: 6, PromptTokens: 1_500_000, CachedTokens: 400_000, OutputTokens: 300_000}); r.Usage != want || r.PerTrial.PromptTokens != 375_000 {
+	if want := (gate.Usage{Calls: 6, PromptTokens: 1_500_000, CachedTokens: 400_000, OutputTokens: 300_000, Cost: 2.8}); r.Usage != want || r.PerTrial.PromptTokens != 375_000 {
 		t.Errorf("%+v %+v", r.Usage, r.PerTrial)
 	}
 	if *r.Time != (Time{P50: 20, P95: 30}) {
 		t.Errorf("%+v", r.Time)
 	}
-	if Measure(set, func(string) (gate.Price, bool) { return gate.Price{}, false }).Cost != nil {
+	if Measure(set[2:]).Cost != nil {
 		t.Error("a cost without a price")
 	}
 	for n, want := range map[int]float64{1: 1, 19: 19, 20: 19, 21: 20, 100: 95} {

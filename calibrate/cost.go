@@ -36,22 +36,19 @@ func usageOf(trials []Trial) (all gate.Usage, mean Usage) {
 	return all, Usage{float64(all.Calls) / n, float64(all.PromptTokens) / n, float64(all.CachedTokens) / n, float64(all.OutputTokens) / n}
 }
 
-// costOf is nil where no price is known.
-func costOf(trials []Trial, price func(model string) (gate.Price, bool)) *Cost {
-	if price == nil {
-		return nil
-	}
+// costOf is nil where no price is known. What a trial cost, whatever models took
+// part in it, is in its usage.
+func costOf(trials []Trial) *Cost {
 	var c Cost
 	priced := 0
 	for i := range trials {
-		t := &trials[i]
-		p, ok := price(t.Model)
-		if !ok {
+		switch u := trials[i].Usage; {
+		case u.Cost > 0:
+			priced++
+			c.Total += u.Cost
+		case u.Calls > 0:
 			c.Unpriced++
-			continue
 		}
-		priced++
-		c.Total += p.Of(t.Usage)
 	}
 	if priced == 0 {
 		return nil

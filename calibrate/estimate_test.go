@@ -90,7 +90,7 @@ func TestShareOfRepeatsCovers(t *testing.T) {
 				trials = append(trials, Trial{Run: string(rune('A' + run)), Bad: true, Rejected: rejected})
 			}
 		}
-		if e := Measure(trials, nil).TPR; e.Low <= rate && rate <= e.High {
+		if e := Measure(trials).TPR; e.Low <= rate && rate <= e.High {
 			covered++
 		}
 	}

@@ -233,16 +233,6 @@ func (m Models) Price(model string) (gate.Price, bool) {
 	return price, ok
 }
 
-// PriceOf is the price of a deployment, whoever serves it.
-func (m Models) PriceOf(deployment string) (gate.Price, bool) {
-	for _, target := range slices.Sorted(maps.Keys(m.Prices)) {
-		if _, name, _ := strings.Cut(target, "/"); name == deployment {
-			return m.Prices[target], true
-		}
-	}
-	return gate.Price{}, false
-}
-
 // readFallback reads what takes the place of a tier, or of a name of the
 // server's own.
 func (m *Models) readFallback(o *object) {

@@ -350,7 +350,7 @@ func (m *measurement) recorded(trial calibrate.Trial, take *recording.Take) erro
 func (m *measurement) print(p process, trials []calibrate.Trial) error {
 	c := calibration{Set: m.command.Set, Repeat: m.command.Repeat, Planned: len(m.set.runs) * m.command.Repeat,
 		Lines: m.set.bad, Replayed: m.command.Replay != "", Drifted: m.drifted, Trials: trials,
-		Report: calibrate.Measure(trials, m.app.models.names.PriceOf)}
+		Report: calibrate.Measure(trials)}
 	for _, h := range m.hooks.hooks {
 		c.Hooks = append(c.Hooks, h.Name)
 	}
