@@ -247,7 +247,8 @@ func TestDoctorReadsAnswersAsHostsDo(t *testing.T) {
 			}
 			content, err := json.Marshal(map[string]any{"hooks": map[string]any{
 				"Stop":             []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": c.command, "timeout": timeout}}}},
-				"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": hook + s.url}}}}}})
+				"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": hook + s.url}}}},
+				"SubagentStop":     []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": hook + s.url}}}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
