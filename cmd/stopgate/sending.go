@@ -146,7 +146,7 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 	}
 	part := "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat) + "&at="
 	for again := false; known.Size < about.Size(); {
-		size := min(about.Size()-known.Size, sentPart)
+		size := min(about.Size()-known.Size, h.part)
 		status, answer, err := client.send(ctx, http.MethodPost, part+strconv.FormatInt(known.Size, 10)+"&after="+known.Tail, "application/x-ndjson",
 			io.NewSectionReader(f, known.Size, size))
 		switch {
