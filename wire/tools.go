@@ -113,6 +113,19 @@ func KnownTools(protocol string) []string {
 	return append(names, otherTools[protocol]...)
 }
 
+// OwnTools are the names by which a host itself calls its tools, as its payloads
+// have them. Hosts that speak as Claude Code does use its names beside theirs.
+func OwnTools(protocol string) []string {
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.Hosts[protocol]...)
+		if len(t.Hosts[protocol]) == 0 || protocol == "claude-code" || protocol == "codex" || protocol == copilotName {
+			names = append(names, t.Name)
+		}
+	}
+	return append(names, otherTools[protocol]...)
+}
+
 // otherTools are documented tools of hosts that no other host has.
 var otherTools = map[string][]string{
 	"claude-code": {"NotebookEdit", "BashOutput", "KillShell", "ExitPlanMode", "AskUserQuestion", "Skill", "ToolSearch"},

@@ -25,7 +25,7 @@ type doctorCommand struct {
 
 // Help is the detail of `stopgate doctor --help`.
 func (doctorCommand) Help() string {
-	return `Looks at the entries of stopgate in the hosts' files of this directory and of the user, at what turns hooks off, and at the server. Then it sends a probe through each installed entry, as the host would run or call it: a Stop that hooks would be asked about, which a gate in order answers with a block, without asking a hook. The server records the probe as a dry run and counts nothing.
+	return `Looks at the entries of stopgate in the hosts' files of this directory and of the user, at what turns hooks off, and at the server. Then it sends a probe through each installed entry, as the host would run or call it, with a tool that the entry's matcher lets pass. Where the agent has hooks on the event, a gate in order answers with a block, without asking a hook; elsewhere without an objection. An event that the agent has hooks on and that has no entry is an error. The server records the probes as dry runs and counts nothing.
 
 Exit 0: the gate gates. Exit 1: it would not; every finding says what to do.
 

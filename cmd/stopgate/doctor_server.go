@@ -30,9 +30,11 @@ type examined struct {
 }
 
 // gatedAgent is an agent spec as the hosts ask it: its own hooks and those of
-// agent level. hooks is unknown where the server let nobody look.
+// agent level. hooks is unknown where the server let nobody look. own: it has a
+// spec of its own, and is not "default" with what is everybody's.
 type gatedAgent struct {
 	known bool
+	own   bool
 	hooks []gate.Hook
 }
 
@@ -264,6 +266,7 @@ func (s *examined) loadHooks(ctx context.Context, name string, agent *gatedAgent
 	case err != nil:
 		return err
 	case status == http.StatusOK:
+		agent.own = true
 		err = agent.add(gate.AgentSpec, own)
 	case status != http.StatusNotFound:
 		err = refusal(strconv.Itoa(status), own)

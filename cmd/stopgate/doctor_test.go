@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -182,8 +183,13 @@ func TestDoctorTurnsRed(t *testing.T) {
 	t.Run("the probes are dry runs", func(t *testing.T) {
 		_, list := s.do(http.MethodGet, "/v1/evaluations?agent=marker", "", nil)
 		var got struct{ Value []gate.RecordSummary }
-		if err := json.Unmarshal(list, &got); err != nil || len(s.requests) > 0 {
-			t.Errorf("%v: the judge was asked %d times", err, len(s.requests))
+		if err := json.Unmarshal(list, &got); err != nil || len(s.requests) > 0 || len(got.Value) == 0 {
+			t.Errorf("%v: the judge was asked %d times, %d records", err, len(s.requests), len(got.Value))
+		}
+		for _, record := range got.Value {
+			if !record.DryRun || !strings.HasPrefix(record.Session, "probe-") {
+				t.Errorf("%s of session %s is no dry run", record.Event, record.Session)
+			}
 		}
 	})
 }
@@ -247,7 +253,8 @@ func TestDoctorReadsAnswersAsHostsDo(t *testing.T) {
 			}
 			content, err := json.Marshal(map[string]any{"hooks": map[string]any{
 				"Stop":             []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": c.command, "timeout": timeout}}}},
-				"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": hook + s.url}}}}}})
+				"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": hook + s.url}}}},
+				"SubagentStop":     []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": hook + s.url}}}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -416,20 +423,100 @@ func TestDoctorCallsByTheProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
+// front is the URL of a server before the service, which answers what lies below
+// a path by itself.
+func (s *service) front(path string, handle http.HandlerFunc) string {
+	s.t.Helper()
+	to, err := url.Parse(s.url)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, path) {
+			handle(rw, r)
+			return
+		}
+		proxy.ServeHTTP(rw, r)
+	}))
+	s.t.Cleanup(front.Close)
+	return front.URL
+}
+
+// What an http entry gets is read as its host reads it: hosts follow no
+// redirect, and Qwen Code takes JSON for JSON only where the answer says so.
+func TestDoctorCallsAsHostsDo(t *testing.T) {
+	s := newService(t)
+	s.putAgent("a", `"Stop":[{"type":"prompt","prompt":"p"}]`)
+	redirecting := s.front("/v1/hooks/", func(rw http.ResponseWriter, r *http.Request) {
+		http.Redirect(rw, r, s.url+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	})
+	plain := s.front("/v1/hooks/", func(rw http.ResponseWriter, r *http.Request) {
+		status, answer := s.do(r.Method, r.URL.RequestURI(), "application/json", readAll(t, r.Body))
+		rw.Header().Set("Content-Type", "text/plain")
+		rw.WriteHeader(status)
+		_, _ = rw.Write(answer)
+	})
+	for _, c := range []struct{ name, host, server, want string }{
+		{"a redirect", "claude-code", redirecting, "answers 307 Temporary Redirect"},
+		{"plain text, Qwen Code", "qwen-code", plain, `content type is "text/plain"`},
+		{"plain text, Claude Code", "claude-code", plain, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			host, _ := install.Find(c.host)
+			w := trusted(t, host, install.Target{Agent: "a", Server: c.server})
+			if out, code := w.doctor(c.host); (code == exitDone) != (c.want == "") || !strings.Contains(out, c.want) {
+				t.Errorf("exit %d, want %q:\n%s", code, c.want, out)
+			}
+		})
+	}
+}
+
+func readAll(t *testing.T, r io.Reader) []byte {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Error(err)
+	}
+	return content
+}
+
+// A server that is not ready, and an agent that nothing is asked about, are
+// errors by themselves, whatever the probes say.
+func TestDoctorTurnsRedOnWhatTheServerSays(t *testing.T) {
+	s := newService(t)
+	s.putAgent("full", `"Stop":[{"type":"prompt","prompt":"p"}]`)
+	s.putAgent("empty", ``)
+	unready := s.front("/readyz", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = rw.Write([]byte(`{"status":"unavailable","version":"v","checks":{"store":{"ok":false,"reason":"disk is full"}}}`))
+	})
+	const asked = `{"name":"asked","type":"GlobalHook","properties":{"eventType":"Stop","activationMode":"onDemand","hook":{"type":"prompt","prompt":"p"}}}`
+	if status, answer := s.do(http.MethodPut, "/api/v2/extendedAgent/hooks/asked", "application/json", []byte(asked)); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, answer)
+	}
+	host, _ := install.Find("claude-code")
+	for _, c := range []struct {
+		name, want string
+		target     install.Target
+	}{
+		{"not ready", "it is not ready (unavailable): store: disk is full", install.Target{Agent: "full", Server: unready}},
+		{"without hooks", `agent "empty" has no hooks, own or agent-level: everything is allowed`, install.Target{Agent: "empty", Server: s.url}},
+		{"on-demand hooks alone", `agent "default" has no hooks, own or agent-level: everything is allowed`, install.Target{Server: s.url}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := trusted(t, host, c.target)
+			if out, code := w.doctor("claude-code"); code != exitFindings || !strings.Contains(out, "error    "+c.want) {
+				t.Errorf("exit %d, want %q:\n%s", code, c.want, out)
+			}
+		})
+	}
+}
+
 // A server without a model does not gate an agent that has nothing but prompt
 // hooks; one with another Stop hook it does.
 func TestDoctorKnowsWhatAMissingModelMeans(t *testing.T) {
 	s := newService(t)
-	to, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	modelless := serveOnce(t, func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" {
-			proxy.ServeHTTP(rw, r)
-			return
-		}
+	modelless := s.front("/readyz", func(rw http.ResponseWriter, _ *http.Request) {
 		_, _ = rw.Write([]byte(`{"status":"ready","version":"v","checks":{"store":{"ok":true},"sandbox":{"ok":true},"models":{"ok":false,"reason":"no model is configured"}}}`))
 	})
 	w := newWorkplace(t)

@@ -69,7 +69,8 @@ type hookCall struct {
 	protocol wire.Protocol
 	options  wire.Options
 	began    time.Time
-	byHand   bool // somebody looks on: standard error is a terminal
+	part     int64 // sentPart, in bytes
+	byHand   bool  // somebody looks on: standard error is a terminal
 	payload  []byte
 	event    gate.Event
 }
@@ -85,7 +86,7 @@ func (c hookCommand) Run(p process) error {
 		return exit{exitBadHook, fmt.Errorf("--deadline is %v: want seconds, more than 0 and at most 3600", c.Deadline)}
 	}
 	signal.Ignore(syscall.SIGPIPE) // a host that has gone away is no reason to die by a signal
-	call := hookCall{hookCommand: c, process: p, protocol: protocol, began: time.Now(), options: wire.Options{Agent: c.Agent, Event: c.Event, Unattended: c.Unattended}}
+	call := hookCall{hookCommand: c, process: p, protocol: protocol, began: time.Now(), part: sentPart, options: wire.Options{Agent: c.Agent, Event: c.Event, Unattended: c.Unattended}}
 	if call.byHand = isTerminal(p.stderr); !call.byHand {
 		if f, ok := p.stderr.(*os.File); ok {
 			mute(f)

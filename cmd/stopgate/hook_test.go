@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -58,6 +59,113 @@ func TestHookGivesAFrozenServerUp(t *testing.T) {
 	}
 }
 
+// What hangs beside the server, whatever it is, is given up as well, no later
+// than half a second after a server would be.
+func TestHookGivesUpWhateverHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hung := make(chan struct{})
+		h := hookCall{hookCommand: hookCommand{Protocol: "codex", Server: "http://127.0.0.1:1", Deadline: 1}, began: time.Now(),
+			event: gate.Event{Name: gate.Stop}, process: process{ctx: t.Context(), getenv: func(string) string { <-hung; return "" }}}
+		answer, err := h.inTime()
+		if err == nil || answer != nil {
+			t.Errorf("%q, %v", answer, err)
+		}
+		if took := time.Since(h.began); took != 3500*time.Millisecond {
+			t.Errorf("took %s", took)
+		}
+		close(hung)
+	})
+}
+
+// A panic while it asks is a gate that could not be asked.
+func TestHookSurvivesAPanic(t *testing.T) {
+	data := t.TempDir()
+	call := func(breaks string) (stdout, stderr string, code int) {
+		var out, errs bytes.Buffer
+		p := process{ctx: t.Context(), stdin: strings.NewReader(stopPayload), stdout: &out, stderr: &errs, getenv: func(name string) string {
+			if name == breaks {
+				panic("broken")
+			}
+			return ""
+		}}
+		code = run(p, []string{"hook", "--protocol", "codex", "--server", "http://127.0.0.1:1", "--data", data, "--on-unreachable", "block"})
+		return out.String(), errs.String(), code
+	}
+	t.Run("while it asks", func(t *testing.T) {
+		out, said, code := call("STOPGATE_API_KEY")
+		if code != exitDone || !strings.Contains(out, `"decision":"block"`) || !strings.Contains(out, "internal error: broken") || said != "" {
+			t.Errorf("exit %d, %q, standard error %q", code, out, said)
+		}
+	})
+	t.Run("before it asks", func(t *testing.T) { // nothing that a host could read as an answer
+		out, said, code := call("STOPGATE_SERVER")
+		if code != exitBadHook || out != "" || said != "" {
+			t.Errorf("exit %d, %q, standard error %q", code, out, said)
+		}
+	})
+}
+
+// The deadline of -f is that of the hooks: one that still runs then ends by its
+// own failMode, which --on-unreachable has no say in (DESIGN §5).
+func TestHookEndsHooksAtItsDeadline(t *testing.T) {
+	dir := t.TempDir()
+	spec, file := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "stopgate.yaml")
+	write(t, spec, `{api_version: azuresre.ai/v2, kind: ExtendedAgent, metadata: {name: a}, spec: {hooks: {Stop: [{type: command, command: sleep 60, timeout: 90, failMode: block}]}}}`)
+	write(t, file, "sandbox: {mode: process}\n")
+	out, code := hookRun{args: []string{"--protocol", "codex", "-f", spec, "--config", file, "--data", filepath.Join(dir, "data"), "--deadline", "1"},
+		env: map[string]string{"PATH": os.Getenv("PATH")}, payload: []byte(stopPayload)}.run(t)
+	if code != exitDone || !strings.Contains(out, `"decision":"block"`) {
+		t.Errorf("exit %d, %q", code, out)
+	}
+}
+
+// A server is told how much of the deadline is left.
+func TestHookSendsItsDeadline(t *testing.T) {
+	asked := make(chan string, 1)
+	url := serveOnce(t, func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Query().Get("deadline") })
+	hookRun{args: []string{"--protocol", "codex", "--deadline", "7", "--server", url}, payload: []byte(stopPayload)}.run(t)
+	got := "not at all"
+	select {
+	case got = <-asked:
+	default:
+	}
+	if left, err := strconv.ParseFloat(got, 64); err != nil || left <= 0 || left > 7 {
+		t.Errorf("deadline=%q", got)
+	}
+}
+
+// What the runtime or a library says on standard error does not reach the host:
+// here the runtime itself, ten times a second.
+func TestHookIsMute(t *testing.T) {
+	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	size := func() int64 {
+		about, err := said.Stat()
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		return about.Size()
+	}
+	var before atomic.Int64 // the runtime speaks before the program does
+	url := serveOnce(t, func(http.ResponseWriter, *http.Request) {
+		before.Store(size())
+		time.Sleep(time.Second)
+	})
+	cmd := exec.CommandContext(t.Context(), "stopgate", "hook", "--protocol", "codex", "--server", url)
+	cmd.Env = append(os.Environ(), "GODEBUG=schedtrace=100", "XDG_STATE_HOME="+t.TempDir())
+	cmd.Stdin, cmd.Stderr = strings.NewReader(stopPayload), said
+	if err := cmd.Run(); err != nil || before.Load() == 0 {
+		t.Fatalf("%v, %d bytes before", err, before.Load())
+	}
+	if after := size(); after != before.Load() {
+		t.Errorf("%d bytes on standard error while it asked", after-before.Load())
+	}
+}
+
 func TestHookReadsAHostThatKeepsThePipeOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
@@ -96,11 +204,17 @@ func (broken) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
 // What a server answers that is no answer of ours is never shown to a host.
 func TestHookTrustsNoForeignAnswer(t *testing.T) {
+	other := serveOnce(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"decision":"block","reason":"x"}`))
+	})
 	for name, answer := range map[string]func(http.ResponseWriter){
-		"a page":     func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>please log in</html>")) },
-		"an array":   func(w http.ResponseWriter) { _, _ = w.Write([]byte(`[]`)) },
-		"a redirect": func(w http.ResponseWriter) { w.Header().Set("Location", "/elsewhere"); w.WriteHeader(http.StatusFound) },
-		"401":        func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) },
+		"a page":   func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>please log in</html>")) },
+		"an array": func(w http.ResponseWriter) { _, _ = w.Write([]byte(`[]`)) },
+		"a redirect": func(w http.ResponseWriter) {
+			w.Header().Set("Location", other)
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		},
+		"401": func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) },
 		"503 and block": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write([]byte(`{"decision":"block","reason":"x"}`))

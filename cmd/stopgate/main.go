@@ -104,8 +104,13 @@ func (e exit) Unwrap() error { return e.err }
 func run(p process, args []string) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
-			fmt.Fprintf(p.stderr, "stopgate: internal error: %v\n%s", r, debug.Stack())
 			code = exitInternal
+			if len(args) > 0 && args[0] == "hook" { // its host reads both (DESIGN §6, EFFECTS §3.9)
+				if code = exitBadHook; !isTerminal(p.stderr) {
+					return
+				}
+			}
+			fmt.Fprintf(p.stderr, "stopgate: internal error: %v\n%s", r, debug.Stack())
 		}
 	}()
 	left := false // kong wants to exit after --help

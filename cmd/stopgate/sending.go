@@ -149,7 +149,7 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 	emptied := had && about.Size() == 0 // what the server has of it is no longer so
 	for again := false; known.Size < about.Size() || emptied; {
 		emptied = false
-		size := min(about.Size()-known.Size, sentPart)
+		size := min(about.Size()-known.Size, h.part)
 		status, answer, err := client.send(ctx, http.MethodPost, part+strconv.FormatInt(known.Size, 10)+"&after="+known.Tail, "application/x-ndjson",
 			io.NewSectionReader(f, known.Size, size))
 		switch {

@@ -31,6 +31,20 @@ func Blocks(event contracts.Event, answer []byte, mark string) error {
 	return nil
 }
 
+// Unobjected reports whether the host takes an answer as no objection, and as
+// nothing else: no context, no text for the model. The error says what is wrong.
+func Unobjected(event contracts.Event, answer []byte) error {
+	said := strings.TrimSpace(string(answer))
+	if said == "" && event.Answers.NoObjection == "" {
+		return nil
+	}
+	var got, want any
+	if json.Unmarshal([]byte(said), &got) == nil && json.Unmarshal([]byte(event.Answers.NoObjection), &want) == nil && alike(want, got, "") {
+		return nil
+	}
+	return errors.New("it is neither a block nor no objection, as the host takes them")
+}
+
 // alike compares an answer with the contract's, whose REASON stands for any
 // text with the mark.
 func alike(want, got any, mark string) bool {

@@ -202,7 +202,7 @@ func (h Host) same(entries, found []Entry) bool {
 	}
 	for _, e := range entries {
 		if !slices.ContainsFunc(found, func(f Entry) bool {
-			return f.Event == e.Event && f.Matcher == e.Matcher && f.URL == e.URL && f.Command == e.Command && f.Timeout == e.Timeout
+			return f.Event == e.Event && f.Matcher == e.Matcher && f.URL == e.URL && f.Command == e.Command && f.Timeout == e.Timeout && len(f.bends) == 0
 		}) {
 			return false
 		}

@@ -195,6 +195,19 @@ func TestForeignPartsOfACommandStay(t *testing.T) {
 	}
 }
 
+// What keeps an entry from gating is not kept: init mends it.
+func TestAddTakesOutWhatBendsAnEntry(t *testing.T) {
+	h, _ := Find("claude-code")
+	good := mustAdd(t, h, nil)
+	bent := strings.Replace(string(good), `"type": "http"`, `"async": true, "type": "http"`, 1)
+	if bent == string(good) {
+		t.Fatalf("%s", good)
+	}
+	if got := string(mustAdd(t, h, []byte(bent))); strings.Contains(got, "async") {
+		t.Errorf("%s", got)
+	}
+}
+
 // What a user has set on an entry of ours is not undone by running init again:
 // without --on-unreachable block a gate that was closed is open.
 func TestSettingsOfAnEntryStay(t *testing.T) {

@@ -55,6 +55,7 @@ type Entry struct {
 	Plain   bool
 
 	extra []string // flags of the command's own that are not init's to choose
+	bends []string // keys beside it by which a host runs it otherwise, or not
 
 	// Where it was found. File and Scope are the caller's to fill in.
 	File  string

@@ -181,6 +181,62 @@ func TestFilesAreTheHosts(t *testing.T) {
 	}
 }
 
+// For which tools a host runs an entry, by its own law of matchers.
+func TestRuns(t *testing.T) {
+	for _, c := range []struct {
+		host, matcher, tool string
+		want                bool
+	}{
+		{"claude-code", "", "Bash", true},
+		{"claude-code", "*", "Bash", true},
+		{"claude-code", "NoSuchTool", "Bash", false},
+		{"claude-code", "Write | Bash", "Bash", true},
+		{"claude-code", "Write,Bash", "Bash", true},
+		{"claude-code", "Bas", "Bash", false}, // names are whole
+		{"claude-code", "mcp__memory", "mcp__memory__read", false},
+		{"claude-code", "mcp__memory__.*", "mcp__memory__read", true},
+		{"claude-code", "Ba.", "Bash", true}, // a pattern is searched for
+		{"claude-code", "(?!x)", "Bash", false},
+		{"gemini-cli", "write", "write_file", true},
+		{"gemini-cli", "Write", "write_file", false},
+		{"codex", "^Bash$", "Bash", true},
+		{"copilot", "ba", "bash", false},
+		{"copilot", "ba.*|view", "bash", true},
+	} {
+		h, _ := Find(c.host)
+		if got := h.Runs(Entry{Matcher: c.matcher}, c.tool); got != c.want {
+			t.Errorf("%s, matcher %q, %s: %t", c.host, c.matcher, c.tool, got)
+		}
+	}
+}
+
+// No objection is what the host's contract says, and not a word more.
+func TestUnobjected(t *testing.T) {
+	claude, _ := Find("claude-code")
+	gemini, _ := Find("gemini-cli")
+	for _, c := range []struct {
+		host   Host
+		answer string
+		want   bool
+	}{
+		{claude, "", true},
+		{claude, "\n", true},
+		{claude, "{}", false},
+		{claude, "hello", false},
+		{gemini, "{}", true},
+		{gemini, " {}\n", true},
+		{gemini, "", false},
+		{gemini, "{} {}", false},
+		{gemini, `{"decision":"allow"}`, false},
+		{gemini, "hello {}", false},
+	} {
+		event, _ := c.host.Event(gate.UserPromptSubmit)
+		if err := Unobjected(event, []byte(c.answer)); (err == nil) != c.want {
+			t.Errorf("%s: %q: %v", c.host.Name, c.answer, err)
+		}
+	}
+}
+
 // What is wrong with an entry where it stands.
 func TestFoundJudges(t *testing.T) {
 	const url = "http://127.0.0.1:8790/v1/hooks/"
@@ -198,6 +254,10 @@ func TestFoundJudges(t *testing.T) {
 		{"twice", "copilot", `{"hooks":{"agentStop":[{"bash":"stopgate hook --protocol copilot"},{"command":"stopgate hook --protocol copilot"}]}}`, `warning 1: the gate is asked twice on agentStop`},
 		{"gx-004: a switch among the events", "gemini-cli", `{"hooks":{"enabled":true}}`, `warning 1: "enabled" under "hooks" is no list of hooks`},
 		{"gx-004: a list that is none of hooks", "gemini-cli", `{"hooks":{"disabled":["x"]}}`, `warning 1: "disabled" under "hooks" is no list of hooks`},
+		{"in the background", "claude-code", `{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"` + url + `claude-code","async":true}]}]}}`, `error 1: the entry on Stop sets "async"`},
+		{"on a condition", "claude-code", `{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"` + url + `claude-code","if":"Bash(rm *)"}]}]}}`, `error 1: the entry on Stop sets "if"`},
+		{"without a shell", "claude-code", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"stopgate hook --protocol claude-code","args":[]}]}]}}`, `error 1: the entry on Stop sets "args"`},
+		{"not in the background", "claude-code", `{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"` + url + `claude-code","async":false,"if":"","args":null}]}]}}`, ``},
 		{"a number no clock has", "codex", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"stopgate hook --protocol codex","timeout":1e300}]}]}}`, ``},
 		{"nothing of ours", "codex", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"./x"}]},{},{"hooks":2}]}}`, ``},
 	} {

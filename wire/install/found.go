@@ -121,7 +121,7 @@ func group(v *hujson.Value) (hooks *hujson.Array, matcher string) {
 
 // entry reads a hook; false: it is none of ours.
 func (h Host) entry(o *hujson.Object) (Entry, bool) {
-	var e Entry
+	e := Entry{bends: bends(o)}
 	switch text(o, "type") {
 	case "http":
 		e.URL = text(o, "url")
@@ -135,6 +135,32 @@ func (h Host) entry(o *hujson.Object) (Entry, bool) {
 		return e, e.readCommand(h.Name)
 	}
 	return e, false
+}
+
+// bends are the keys of a hook, other than init's, that decide how it is run:
+// they are Claude Code's (spec/claude-code.md 1), and hosts take after it.
+func bends(o *hujson.Object) []string {
+	var keys []string
+	for _, key := range []string{"async", "if", "args"} {
+		i, err := find(o, key)
+		if err != nil || i >= 0 && !void(o.Members[i].Value.Value) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// void: a value that asks for nothing.
+func void(v hujson.ValueTrimmed) bool {
+	l, ok := v.(hujson.Literal)
+	return ok && (l.Kind() == 'n' || l.Kind() == 'f' || l.Kind() == '"' && l.String() == "")
+}
+
+// bent says what each of those keys does to a gate.
+var bent = map[string]string{
+	"async": "a host that runs a hook in the background does not wait for its answer",
+	"if":    "a host that reads the condition asks the gate only where it holds; the agent's own hooks have matchers for that",
+	"args":  "a host that is given arguments starts the command as one program, without a shell",
 }
 
 func (e Entry) warns(text, do string) Problem {
@@ -167,6 +193,9 @@ func (h Host) judge(e Entry) []Problem {
 	}
 	if e.Matcher != "" && !event.Name.ForTool() { // fault gx-003
 		add(e.warns(fmt.Sprintf("%s has no tool, and matcher %q has kept hooks from running there", e.Event, e.Matcher), again+": it writes none"))
+	}
+	for _, key := range e.bends {
+		add(e.fails(fmt.Sprintf("the entry on %s sets %q: %s", e.Event, key, bent[key]), "take "+key+" out of it, or "+again))
 	}
 	switch {
 	case e.Timeout > 0 && e.Timeout < time.Second: // fault gx-030
