@@ -11,8 +11,8 @@
 // could not be asked is a verdict without an outcome and with a failure; the
 // hook's failMode, not this package, says what that means.
 //
-// Models stand behind [Model]. A provider (package gemini) translates requests,
-// answers and errors; what is tried again, and for how long, is decided here
+// Models stand behind [Model]. A provider (packages gemini, openai, anthropic)
+// translates requests, answers and errors; what is tried again, and for how long, is decided here
 // for all of them.
 package prompthooks
 
