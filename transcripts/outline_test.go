@@ -176,7 +176,7 @@ func TestOutlineOfTextIsNone(t *testing.T) {
 func TestOutlineKeepsTheEnd(t *testing.T) {
 	var talk strings.Builder
 	for i := range 1100 {
-		if i == 300 {
+		if i == keptFirst+10 {
 			talk.WriteString(says1("user", "Only on Mondays. "+strings.Repeat("u", keptHead)))
 		}
 		talk.WriteString(says1("assistant", strings.Repeat("y", keptHead)))
@@ -198,7 +198,7 @@ func TestEntryListIsBounded(t *testing.T) {
 			var l entryList
 			for i := range 2*maxEntries + 100 {
 				l.begin(int64(i), []byte(words))
-				l.add(bytes.Repeat([]byte("x"), 1000))
+				l.add(bytes.Repeat([]byte("x"), 4000))
 			}
 			held := 0
 			for _, e := range l.all {
@@ -207,7 +207,7 @@ func TestEntryListIsBounded(t *testing.T) {
 			if most := keptHeads + maxEntries*keptUser; held != l.held || held > most || len(l.all) > maxEntries {
 				t.Errorf("%d bytes held, %d counted, of %d entries", held, l.held, len(l.all))
 			}
-			if last := l.all[len(l.all)-1]; len(last.head) != 1001 {
+			if last := l.all[len(l.all)-1]; len(last.head) != 4001 {
 				t.Errorf("%d bytes of the last entry", len(last.head))
 			}
 		})
@@ -231,9 +231,11 @@ func TestOutlineOfLongMarkers(t *testing.T) {
 	if last := entries[201]; !last.failed() {
 		t.Errorf("no failure: %q", last.words)
 	}
-	text, _, err := v.Outline(t.Context(), 2000)
-	if err != nil || len(text) > 2000 || !strings.Contains(text, "user: Start.") || !strings.Contains(text, "\ttool ü") || !utf8.ValidString(text) {
-		t.Errorf("%v, %d bytes:\n%s", err, len(text), text)
+	for _, limit := range []int{2000, 400} {
+		text, _, err := v.Outline(t.Context(), limit)
+		if err != nil || len(text) > limit || !strings.Contains(text, "user: Start.") || !strings.Contains(text, "\ttool ü") || !utf8.ValidString(text) {
+			t.Errorf("%v, %d bytes:\n%s", err, len(text), text)
+		}
 	}
 }
 
