@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"stopgate/commandhooks/scratch":  {},
 	"stopgate/prompthooks":           {"stopgate/gate"},
 	"stopgate/prompthooks/gemini":    {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
-	"stopgate/prompthooks/recording": {"stopgate/gate", "stopgate/prompthooks"},
+	"stopgate/prompthooks/recording": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
 	"stopgate/store/sqlite":          {"stopgate/gate"},
 	"stopgate/store/storetest":       {"stopgate/gate"},
 	"stopgate/server":                {"stopgate/gate"},
@@ -55,6 +55,7 @@ var confined = map[string]string{
 	"cloud.google.com/go/auth":               "stopgate/prompthooks/gemini",
 	"github.com/openai/openai-go":            "stopgate/prompthooks/openai",
 	"github.com/anthropics/anthropic-sdk-go": "stopgate/prompthooks/anthropic",
+	"github.com/failsafe-go/failsafe-go":     "stopgate/prompthooks",
 }
 
 func TestImportsFormAStar(t *testing.T) {

@@ -26,20 +26,34 @@ type Run struct {
 const maxID = 256
 
 // ReadRun reads one line of a set: {"id", "label": "pass" or "fail", "messages":
-// [{role, content, tool_calls, …}]}. Other fields are ignored. system, where it is
+// [{role, content, tool_calls, …}]}. Other fields are ignored, also those whose
+// names differ in case alone. A byte order mark before it is none of it. system, where it is
 // not empty, is put before the conversation as a message of the system. An error
 // says what is wrong with the line.
 func ReadRun(line []byte, system string) (Run, error) {
-	var l struct {
-		ID       string            `json:"id"`
-		Label    string            `json:"label"`
-		Messages []json.RawMessage `json:"messages"`
-	}
-	if err := json.Unmarshal(line, &l); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-			return Run{}, fmt.Errorf("%s must not be a JSON %s", wrong.Field, wrong.Value)
-		}
+	// A map: the fields of a struct are found in any case, and the last wins.
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(bytes.TrimPrefix(line, []byte("\ufeff")), &fields); err != nil {
 		return Run{}, fmt.Errorf("not a JSON object: %w", err)
+	}
+	var l struct {
+		ID, Label string
+		Messages  []json.RawMessage
+	}
+	for _, f := range []struct {
+		name string
+		to   any
+	}{{"id", &l.ID}, {"label", &l.Label}, {"messages", &l.Messages}} {
+		if fields[f.name] == nil {
+			continue
+		}
+		err := json.Unmarshal(fields[f.name], f.to)
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return Run{}, fmt.Errorf("%s must not be a JSON %s", f.name, wrong.Value)
+		}
+		if err != nil {
+			return Run{}, fmt.Errorf("%s: %w", f.name, err)
+		}
 	}
 	switch {
 	case l.ID == "":

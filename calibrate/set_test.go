@@ -44,12 +44,29 @@ func TestReadRun(t *testing.T) {
 	})
 }
 
+// A field whose name differs in case is another field, before and after.
+func TestReadRunIgnoresOtherFields(t *testing.T) {
+	const messages = `"messages":[{"role":"assistant","content":"y"}]`
+	for _, line := range []string{
+		`{"id":"a","label":"fail",` + messages + `,"Label":"pass","ID":"b","Messages":5}`,
+		`{"Label":"pass","ID":7,"Messages":[],"id":"a","label":"fail",` + messages + `}`,
+		"\ufeff" + `{"id":"a","label":"fail",` + messages + `}`, // as some editors begin a file
+	} {
+		if r, err := ReadRun([]byte(line), ""); err != nil || r.ID != "a" || !r.Bad || r.FinalOutput != "y" {
+			t.Errorf("%s: %+v %v", line, r, err)
+		}
+	}
+}
+
 func TestReadRunRefuses(t *testing.T) {
 	tests := []struct{ line, says string }{
 		{``, "not a JSON object"},
 		{`[1]`, "not a JSON object"},
 		{`{"id":1}`, "id must not be a JSON number"},
 		{`{"label":"pass"}`, "id is missing"},
+		{`{"ID":"a","label":"pass"}`, "id is missing"},
+		{`null`, "id is missing"},
+		{`{"id":"a","label":"pass","messages":{}}`, "messages must not be a JSON object"},
 		{`{"id":"a\u001b[2J"}`, "without control characters"},
 		{`{"id":"a","label":"good"}`, `label is "good"`},
 		{`{"id":"a"}`, `label is ""`},

@@ -36,12 +36,19 @@ func (d *daily) spend(ev *gate.Event, used gate.Usage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.turn()
-	d.spent[ev.Agent] += used.PromptTokens + used.OutputTokens
+	// Down to nothing, so that no number of a hostile server comes round to a
+	// budget that is full again.
+	left := d.limit - d.spent[ev.Agent]
+	for _, n := range []int{used.PromptTokens, used.OutputTokens} {
+		left -= min(max(n, 0), left)
+	}
+	d.spent[ev.Agent] = d.limit - left
 }
 
-// turn begins a new count at midnight.
+// turn begins a new count at midnight. A clock that is set back does not: a day
+// that comes twice has its tokens once.
 func (d *daily) turn() {
-	if today := d.now().UTC().Format(time.DateOnly); today != d.day {
+	if today := d.now().UTC().Format(time.DateOnly); today > d.day {
 		d.day, d.spent = today, map[string]int{}
 	}
 }

@@ -2,6 +2,7 @@ package prompthooks
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,4 +40,35 @@ func TestDailyTokens(t *testing.T) {
 			t.Errorf("the next day: %+v", v)
 		}
 	})
+}
+
+// A clock that is set back, and forth again, gives no day's tokens twice.
+func TestDayComesOnce(t *testing.T) {
+	now := time.Date(2030, 1, 2, 0, 0, 1, 0, time.UTC)
+	d := daily{limit: 100, now: func() time.Time { return now }}
+	ev := &gate.Event{Agent: "a"}
+	d.spend(ev, gate.Usage{PromptTokens: 100})
+	for _, by := range []time.Duration{-2 * time.Second, 2 * time.Second} {
+		if now = now.Add(by); d.left(ev) {
+			t.Errorf("at %s there are tokens again", now)
+		}
+	}
+	if now = now.AddDate(0, 0, 1); !d.left(ev) {
+		t.Error("the next day has none")
+	}
+}
+
+// No number that a server gives is a way to a full budget.
+func TestSpendIsBounded(t *testing.T) {
+	ev := &gate.Event{Agent: "a"}
+	for name, used := range map[string]gate.Usage{
+		"a sum that overflows":       {PromptTokens: math.MaxInt, OutputTokens: math.MaxInt},
+		"below zero takes none back": {PromptTokens: 100, OutputTokens: math.MinInt},
+	} {
+		d := daily{limit: 100, now: time.Now}
+		d.spend(ev, gate.Usage{OutputTokens: 50})
+		if d.spend(ev, used); d.left(ev) || d.spent["a"] != 100 {
+			t.Errorf("%s: %d spent", name, d.spent["a"])
+		}
+	}
 }

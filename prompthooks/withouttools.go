@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -106,9 +108,13 @@ const (
 	tailBytes = 12 << 10
 )
 
-// partLines is how many lines of the head, of the tail and of hits are looked
-// at. A line is rarely shorter than 40 bytes.
+// partLines is how many lines are asked for at once. A line is rarely shorter
+// than 40 bytes.
 const partLines = 300
+
+// searchedBytes before the tail are searched from the end, so that old lines
+// with words of the check, however many, do not hide what came after them.
+const searchedBytes = 1 << 20
 
 // part is the conversation's relevant part, and how it is told to the model.
 func (t *trial) part(ctx context.Context) (string, error) {
@@ -151,34 +157,74 @@ func excerpt(ctx context.Context, tr gate.Transcript, prompt string) (text strin
 		return strings.Join(first, ""), total, total, nil
 	}
 	first = first[:fitting(first, headBytes)]
-	tail, err := tr.ReadFile(ctx, max(total-partLines+1, len(first)+1), partLines)
-	if err != nil {
-		return "", 0, 0, err
+	var last []string
+	room := tailBytes
+	for line, err := range backwards(ctx, tr, len(first)+1, total) {
+		if err != nil {
+			return "", 0, 0, err
+		}
+		if room -= len(line); room < 0 {
+			break
+		}
+		last = append(last, line)
 	}
-	last := numbered(tail)
-	slices.Reverse(last)
-	last = last[:fitting(last, tailBytes)]
 	slices.Reverse(last)
 	between, err := hits(ctx, tr, prompt, len(first), total-len(last)+1)
 	if err != nil {
 		return "", 0, 0, err
 	}
 	all := slices.Concat(first, between, last)
-	return joined(all), len(all), total, nil
+	return joined(all, total), len(all), total, nil
 }
 
-// joined are numbered lines, with a note for each gap between them.
-func joined(lines []string) string {
+// backwards are the lines from the last one to the first one, the last first.
+// ReadFile ends an answer that gets too long before all lines are told that it
+// was asked for: then it is asked for fewer, so that the newest are never those
+// that are missing.
+func backwards(ctx context.Context, tr gate.Transcript, first, last int) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for section := partLines; last >= first; {
+			section = min(section, last-first+1)
+			text, err := tr.ReadFile(ctx, last-section+1, section)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			lines := numbered(text)
+			if len(lines) == 0 || lineNumber(lines[len(lines)-1]) != last {
+				if section == 1 {
+					return // it is not there any more, which the note of a gap says
+				}
+				section /= 2
+				continue
+			}
+			for _, line := range slices.Backward(lines) {
+				if !yield(line, nil) {
+					return
+				}
+			}
+			last -= section
+		}
+	}
+}
+
+// joined are numbered lines, with a note for each gap between them and up to
+// the last line of all.
+func joined(lines []string, total int) string {
 	var b strings.Builder
 	next := 1
-	for _, line := range lines {
-		if n := lineNumber(line); n > next {
-			fmt.Fprintf(&b, "[lines %d to %d are not shown]\n", next, n-1)
-			next = n
+	gap := func(end int) {
+		if end > next {
+			fmt.Fprintf(&b, "[lines %d to %d are not shown]\n", next, end-1)
+			next = end
 		}
+	}
+	for _, line := range lines {
+		gap(lineNumber(line))
 		b.WriteString(line)
 		next++
 	}
+	gap(total + 1)
 	return b.String()
 }
 
@@ -212,7 +258,8 @@ func countLines(ctx context.Context, tr gate.Transcript) (int, error) {
 }
 
 // hits are the lines after one and before another that have words of the prompt
-// in them.
+// in them, the newest of them that fit: searchedBytes before the end are read
+// for them, and what a search from the beginning finds comes after those.
 func hits(ctx context.Context, tr gate.Transcript, prompt string, after, before int) ([]string, error) {
 	words := searchWords(prompt)
 	if len(words) == 0 {
@@ -222,14 +269,42 @@ func hits(ctx context.Context, tr gate.Transcript, prompt string, after, before 
 	if err != nil {
 		return nil, err
 	}
-	lines := slices.DeleteFunc(numbered(found), func(line string) bool {
-		n := lineNumber(line)
-		return n <= after || n >= before
-	})
-	slices.Reverse(lines) // what is newer counts more
-	lines = lines[:fitting(lines, hitBytes)]
-	slices.Reverse(lines)
-	return lines, nil
+	lines := map[int]string{}
+	room, left := hitBytes, searchedBytes
+	for line, err := range backwards(ctx, tr, after+1, before-1) {
+		if err != nil {
+			return nil, err
+		}
+		if holds(line, words) {
+			lines[lineNumber(line)] = line
+			room -= len(line)
+		}
+		if left -= len(line); left < 0 || room < 0 {
+			break
+		}
+	}
+	for _, line := range numbered(found) {
+		// The search shows a long line round what it found, so it goes before
+		// the same line's beginning.
+		if n := lineNumber(line); n > after && n < before {
+			lines[n] = line
+		}
+	}
+	newest := make([]string, 0, len(lines))
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(lines))) {
+		newest = append(newest, lines[n])
+	}
+	newest = newest[:fitting(newest, hitBytes)]
+	slices.Reverse(newest)
+	return newest, nil
+}
+
+// holds reports whether a numbered line has one of the words, which are of lower
+// case, in its text.
+func holds(line string, words []string) bool {
+	_, text, _ := strings.Cut(line, "\t")
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 var word = regexp.MustCompile(`[\pL\pN_]{5,}`)
@@ -248,7 +323,7 @@ func searchWords(prompt string) []string {
 	slices.SortStableFunc(found, func(a, b string) int { return len(b) - len(a) })
 	found = found[:min(len(found), 12)]
 	for i, w := range found {
-		found[i] = regexp.QuoteMeta(gate.Cut(w, 100))
+		found[i] = gate.Cut(w, 100) // letters and digits: a pattern that finds itself
 	}
 	return found
 }

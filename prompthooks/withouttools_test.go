@@ -13,7 +13,8 @@ import (
 	"stopgate/gate"
 )
 
-// book is a transcript of lines.
+// book is a transcript of lines. Its answers end, as a real one's do, where they
+// get too long.
 type book []string
 
 func (book) Path() string    { return "/t/view.txt" }
@@ -25,7 +26,7 @@ func (book) Outline(context.Context, int) (string, bool, error) { return "", fal
 
 func (b book) ReadFile(_ context.Context, offset, limit int) (string, error) {
 	var out strings.Builder
-	for n := offset; n < offset+limit && n <= len(b); n++ {
+	for n := offset; n < offset+limit && n <= len(b) && out.Len() < 22<<10; n++ {
 		fmt.Fprintf(&out, "%d\t%s\n", n, b[n-1])
 	}
 	return out.String() + "(lines are not shown)\n", nil
@@ -37,7 +38,7 @@ func (b book) GrepSearch(_ context.Context, q gate.Grep) (string, error) {
 	}
 	var out strings.Builder
 	for i, line := range b {
-		if pattern.MatchString(line) {
+		if pattern.MatchString(line) && out.Len() < 30<<10 {
 			fmt.Fprintf(&out, "%d:%s\n--\n", i+1, line)
 		}
 	}
@@ -246,4 +247,54 @@ func TestSchemaAsJSON(t *testing.T) {
 	if err != nil || !regexp.MustCompile(`\A\{"type":"object","properties":\{"checklist":\{"type":"array",.*"items":\{"type":"object",.*"evidence":.*"reason":.*"probability":.*"decision":\{"type":"string","enum":\["allow","block","ask"\]\},"hookSpecificOutput":\{"type":"object","properties":\{"additionalContext":.*\},"additionalProperties":false\}\},"required":\["decision"\],"additionalProperties":false\}\z`).Match(got) {
 		t.Errorf("%s %v", got, err)
 	}
+}
+
+// What an answer of ReadFile leaves out is read on for: the end of a
+// conversation is what a judge needs most.
+func TestExcerptHasTheEnd(t *testing.T) {
+	for name, long := range map[string]int{"long lines": 300, "the longest": maxLineBytes, "short ones": 3} {
+		t.Run(name, func(t *testing.T) {
+			talk := longTalk()
+			for i := range talk[:4999] {
+				talk[i] = fmt.Sprintf("step %d %s", i+1, strings.Repeat("y", long))
+			}
+			text, shown, total, err := excerpt(t.Context(), talk, "Is it done?")
+			if err != nil || total != 5000 || !strings.HasSuffix(text, "\n5000\tassistant: all done\n") {
+				t.Fatalf("%d of %d lines shown, %v: …%s", shown, total, err, text[max(0, len(text)-200):])
+			}
+			if n := strings.Count(text, "] are not shown") + strings.Count(text, "not shown]"); n != 1 || len(text) < headBytes+tailBytes-2*maxLineBytes {
+				t.Errorf("%d gaps in %d bytes", n, len(text))
+			}
+		})
+	}
+	t.Run("a gap at the end is told", func(t *testing.T) {
+		if got, want := joined([]string{"2\tx\n"}, 9), "[lines 1 to 1 are not shown]\n2\tx\n[lines 3 to 9 are not shown]\n"; got != want {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// Old lines with words of the check do not hide the newest one.
+func TestExcerptHasTheNewestHits(t *testing.T) {
+	talk := longTalk()
+	for i := range talk[100:2400] {
+		talk[100+i] = "the deployment is fine " + strings.Repeat("ok ", 20)
+	}
+	long := strings.Repeat("z", 2*maxLineBytes) + " DEPLOYMENT"
+	for name, line := range map[string]string{"a line": "tool: DEPLOYMENT failed", "one without its like": "deployment"} {
+		t.Run(name, func(t *testing.T) {
+			talk[2499] = line
+			text, _, _, err := excerpt(t.Context(), talk, "Was every deployment successful?")
+			if err != nil || !strings.Contains(text, "\n2500\t"+line+"\n") || !strings.Contains(text, "\n2400\t") {
+				t.Errorf("%v:\n%s", err, text)
+			}
+		})
+	}
+	t.Run("also deep in a long line", func(t *testing.T) {
+		few := longTalk()
+		few[2499] = long
+		if text, _, _, err := excerpt(t.Context(), few, "Was every deployment successful?"); err != nil || !strings.Contains(text, "\n2500:z") {
+			t.Errorf("%v:\n%s", err, text)
+		}
+	})
 }

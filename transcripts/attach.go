@@ -96,7 +96,7 @@ func inEvent(err error) error {
 // temporary is the view of a spool that ends with it.
 func (s *Store) temporary(sp *spool, raw string) *view {
 	return s.newView(&view{path: sp.file.Name(), raw: raw, file: sp.file, size: sp.index.bytes,
-		known: sp.index.index(), temporary: true})
+		known: sp.index.index(), temporary: true, asText: sp.asText})
 }
 
 // attachSession opens the session's own transcript; nil if it has none. Of a
@@ -155,7 +155,7 @@ func (s *Store) viewSession(k key) (*view, error) {
 		if m.Plain {
 			raw = path
 		}
-		return s.newView(&view{path: path, raw: raw, file: f, size: m.Bytes, known: known, temporary: true}), nil
+		return s.newView(&view{path: path, raw: raw, file: f, size: m.Bytes, known: known, temporary: true, asText: m.AsText || m.Plain}), nil
 	}
 }
 
@@ -182,7 +182,7 @@ func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) 
 	}
 	if format == formatText {
 		path = filepath.Clean(path) // as it was opened; the kernel takes a/.. otherwise
-		return s.newView(&view{path: path, raw: path, file: f, size: st.Size()}), nil
+		return s.newView(&view{path: path, raw: path, file: f, size: st.Size(), asText: true}), nil
 	}
 	defer f.Close()
 	render := func(out *bufio.Writer) error { return s.renderHostFile(ctx, io.NewSectionReader(f, 0, st.Size()), out) }

@@ -24,8 +24,9 @@ type meta struct {
 	Open     bool   `json:"open"`  // the last line has no newline yet
 	Marks    int64  `json:"marks"` // how many marks of the index count
 	MarksCRC uint32 `json:"marks_crc"`
-	Marked   int64  `json:"marked"` // the last block that has a mark
-	Plain    bool   `json:"plain"`  // all of it came as text, so the view is what was sent
+	Marked   int64  `json:"marked"`            // the last block that has a mark
+	Plain    bool   `json:"plain"`             // all of it came as text, so the view is what was sent
+	AsText   bool   `json:"as_text,omitempty"` // some of it was not rendered
 	// Format of a host's session file, which is kept as it is and rendered for
 	// each event; empty: the view is rendered already.
 	Format string `json:"format,omitempty"`
@@ -101,7 +102,7 @@ func (s *Store) commitReplace(k key, sp *spool) (meta, error) {
 	if err := sp.file.Sync(); err != nil {
 		return meta{}, err
 	}
-	m := meta{View: rand.Text() + ".txt", Plain: sp.plain, Format: sp.format}
+	m := meta{View: rand.Text() + ".txt", Plain: sp.plain, AsText: sp.asText, Format: sp.format}
 	view := filepath.Join(dir, m.View)
 	if err := os.Rename(sp.file.Name(), view); err != nil {
 		return meta{}, err
@@ -167,7 +168,7 @@ func (m meta) extend(dir string, f *os.File, sp *spool) (meta, error) {
 	if err := f.Sync(); err != nil {
 		return meta{}, err
 	}
-	m.Plain = m.Plain && sp.plain
+	m.Plain, m.AsText = m.Plain && sp.plain, m.Plain || m.AsText || sp.asText
 	return m, m.commit(dir, x)
 }
 

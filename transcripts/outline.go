@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"stopgate/gate"
 	"strings"
+
+	"stopgate/gate"
 )
 
 // entry is one marker of a view and what follows it.
@@ -39,14 +40,17 @@ func (e *entry) tool() string {
 // limit bytes; else a map of it for a reader who then looks at what matters:
 // what was asked, uncut where there is room, each tool call with its arguments,
 // each failure, and on which line each stands. A longer conversation is told
-// more briefly, its middle before its ends. Plain text that is too long has no
-// map.
+// more briefly, its middle before its ends. Text that is too long has no map:
+// whoever wrote it could have written the lines that look like a message's.
 func (v *view) Outline(ctx context.Context, limit int) (text string, whole bool, err error) {
 	if v.size < int64(min(limit, maxAnswer/2)) {
 		text, err = v.ReadFile(ctx, 1, maxLines)
 		if err != nil || len(text) <= limit && !strings.HasSuffix(text, " not shown)\n") {
 			return text, err == nil, err
 		}
+	}
+	if v.asText {
+		return "", false, ctx.Err()
 	}
 	entries, err := v.entries(ctx)
 	if err != nil || len(entries) == 0 {
@@ -70,44 +74,97 @@ const (
 	maxEntries = 20_000
 	keptFirst  = 200
 	keptHead   = 8 << 10
-	// keptHeads is what all heads together may take.
+	// keptHeads is what all heads together may take. Beyond it the oldest, but
+	// for the first, give theirs back; the user's, which matter most, are cut to
+	// keptUser, as much as the briefest map tells of them.
 	keptHeads = 8 << 20
+	keptUser  = 600
+	// keptWords of a marker: roles and names are short, unless they are hostile.
+	keptWords = 400
 )
+
+// entryList is what is held of a view that is being read.
+type entryList struct {
+	all  []entry
+	held int // bytes of all heads
+	cut  int // the entries before it, but for the first, have given back
+}
+
+// begin adds an entry.
+func (l *entryList) begin(line int64, words []byte) {
+	if len(l.all) == maxEntries {
+		const end = keptFirst + maxEntries/2
+		for _, e := range l.all[keptFirst:end] {
+			l.held -= len(e.head)
+		}
+		l.all = slices.Delete(l.all, keptFirst, end)
+		l.cut -= maxEntries / 2
+	}
+	l.all = append(l.all, entry{line: line, words: briefly(words)})
+}
+
+// briefly is a marker's words, of which the end says whether a result failed.
+func briefly(words []byte) string {
+	if len(words) <= keptWords {
+		return string(words)
+	}
+	brief := gate.Cut(string(words[:keptWords+1]), keptWords) + "…"
+	if bytes.HasSuffix(words, []byte(" failed")) {
+		brief += " failed"
+	}
+	return brief
+}
+
+// add adds a line to the last entry.
+func (l *entryList) add(line []byte) {
+	if len(l.all) == 0 {
+		return // what stands before the first marker is no message
+	}
+	e := &l.all[len(l.all)-1]
+	e.lines++
+	e.bytes += int64(len(line)) + 1
+	room := keptHead - len(e.head)
+	if room <= 0 {
+		return
+	}
+	before := len(e.head)
+	e.head = append(append(e.head, line[:min(room, len(line))]...), '\n')
+	l.held += len(e.head) - before
+	for l.cut = max(l.cut, keptFirst); l.held > keptHeads && l.cut < len(l.all)-1; l.cut++ {
+		l.giveBack(&l.all[l.cut])
+	}
+}
+
+func (l *entryList) giveBack(e *entry) {
+	l.held -= len(e.head)
+	if e.user() {
+		e.head = []byte(gate.Cut(string(e.head), keptUser))
+	} else {
+		e.head = nil
+	}
+	l.held += len(e.head)
+}
 
 // entries reads the whole view once.
 func (v *view) entries(ctx context.Context) ([]entry, error) {
 	in := lineReader{r: bufio.NewReaderSize(io.NewSectionReader(v.text, 0, v.size), block), most: block}
-	var all []entry
-	held := 0
+	var list entryList
 	for {
 		if in.number%1000 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		line, err := in.next()
 		if errors.Is(err, io.EOF) {
-			return all, nil
+			return list.all, nil
 		}
 		if err != nil && !errors.Is(err, errLongLine) {
 			return nil, v.lost(err)
 		}
 		if bytes.HasPrefix(line, []byte(markBegin)) && bytes.HasSuffix(line, []byte(markEnd)) && len(line) > len(markBegin)+len(markEnd) {
-			if len(all) == maxEntries {
-				all = slices.Delete(all, keptFirst, keptFirst+maxEntries/2)
-			}
-			all = append(all, entry{line: in.number, words: string(line[len(markBegin) : len(line)-len(markEnd)])})
+			list.begin(in.number, line[len(markBegin):len(line)-len(markEnd)])
 			continue
 		}
-		if len(all) == 0 {
-			continue // what stands before the first marker is no message
-		}
-		e := &all[len(all)-1]
-		e.lines++
-		e.bytes += int64(len(line)) + 1
-		if room := keptHead - len(e.head); room > 0 && held < keptHeads {
-			e.head = append(e.head, line[:min(room, len(line))]...)
-			e.head = append(e.head, '\n')
-			held += min(room, len(line))
-		}
+		list.add(line)
 	}
 }
 
@@ -206,10 +263,16 @@ func counted(tools map[string]int, calls int) string {
 	return fmt.Sprintf("%d calls: %s", calls, strings.Join(names, ", "))
 }
 
-// middleOut is as many of the first and, above all, of the last lines as fit.
+// middleOut is as many of the first and, above all, of the last lines as fit,
+// none of them longer than a quarter of the room.
 func middleOut(lines []string, limit int) string {
 	const note = "[… %d lines of the map left out; search, or read these lines …]\n"
 	room := limit - len(note) - 8
+	for i, l := range lines {
+		if most := max(room/4, 16); len(l) > most {
+			lines[i] = gate.Cut(l, most-len("…\n")) + "…\n"
+		}
+	}
 	var head, tail []string
 	size := 0
 	for _, l := range lines {

@@ -16,9 +16,10 @@ import (
 
 // spool is an upload on its way: its view in a temporary file, indexed.
 type spool struct {
-	file  *os.File
-	index indexer
-	plain bool // it came as text
+	file   *os.File
+	index  indexer
+	plain  bool // it came as text
+	asText bool // it is as it came: text, or a JSON string's
 	// format of a part of a host's session file; empty: the view is rendered.
 	format string
 }
@@ -36,9 +37,16 @@ func (s *Store) spool(ctx context.Context, contentType string, r io.Reader) (*sp
 	if err != nil {
 		return nil, err
 	}
-	return s.spoolView(plain, func(out *bufio.Writer) error {
-		return read(&input{ctx: ctx, r: r, left: s.maxBytes, limit: s.maxBytes}, out)
+	asText := false
+	sp, err := s.spoolView(plain, func(out *bufio.Writer) error {
+		asText, err = read(&input{ctx: ctx, r: r, left: s.maxBytes, limit: s.maxBytes}, out)
+		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	sp.asText = asText
+	return sp, nil
 }
 
 // spoolView has a view written to a temporary file, bounded and indexed.
@@ -98,8 +106,12 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// reading turns a body into a view, and reports whether that is the body's text as
+// it came.
+type reading func(io.Reader, *bufio.Writer) (asText bool, err error)
+
 // reader is what turns a body of a content type into a view.
-func (s *Store) reader(contentType string) (read func(io.Reader, *bufio.Writer) error, plain bool, err error) {
+func (s *Store) reader(contentType string) (read reading, plain bool, err error) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	charset := strings.ToLower(params["charset"])
 	if err != nil || (charset != "" && charset != "utf-8" && charset != "us-ascii") {
@@ -107,9 +119,9 @@ func (s *Store) reader(contentType string) (read func(io.Reader, *bufio.Writer) 
 	}
 	switch kind {
 	case "text/plain":
-		return copyText, true, nil
+		return func(in io.Reader, out *bufio.Writer) (bool, error) { return true, copyText(in, out) }, true, nil
 	case "application/x-ndjson":
-		return s.readNDJSON, false, nil
+		return func(in io.Reader, out *bufio.Writer) (bool, error) { return false, s.readNDJSON(in, out) }, false, nil
 	case "application/json":
 		return s.readJSON, false, nil
 	}
@@ -152,36 +164,37 @@ func (s *Store) readNDJSON(in io.Reader, out *bufio.Writer) error {
 }
 
 // readJSON renders an array of messages, or writes a string as it is.
-func (s *Store) readJSON(in io.Reader, out *bufio.Writer) error {
+func (s *Store) readJSON(in io.Reader, out *bufio.Writer) (asText bool, err error) {
 	leash := &leash{r: in, most: int64(s.maxMessage)}
 	dec := json.NewDecoder(leash)
 	leash.allow(0, "the first value")
 	begin, err := dec.Token()
 	if err != nil {
-		return invalidJSON("the transcript", err)
+		return false, invalidJSON("the transcript", err)
 	}
 	switch begin := begin.(type) {
 	case string:
+		asText = true
 		_, err = out.WriteString(begin)
 	case json.Delim:
 		if begin != '[' {
-			return gate.Errorf(gate.CodeValidation, "the transcript must be a string or an array of messages, not an object")
+			return false, gate.Errorf(gate.CodeValidation, "the transcript must be a string or an array of messages, not an object")
 		}
 		err = s.readArray(leash, dec, out)
 	default:
-		return gate.Errorf(gate.CodeValidation, "the transcript must be a string or an array of messages, not %v", begin)
+		return false, gate.Errorf(gate.CodeValidation, "the transcript must be a string or an array of messages, not %v", begin)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	leash.allow(dec.InputOffset(), "what follows")
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		if err == nil {
 			err = errors.New("there is more after the value's end")
 		}
-		return invalidJSON("the transcript", err)
+		return false, invalidJSON("the transcript", err)
 	}
-	return nil
+	return asText, nil
 }
 
 func (s *Store) readArray(leash *leash, dec *json.Decoder, out *bufio.Writer) error {

@@ -35,6 +35,7 @@ type view struct {
 	known     *index      // nil: to be built when it is needed
 	temporary bool        // path is ours and goes with Close
 	original  os.FileInfo // of the file at raw, where that is not path; nil: none
+	asText    bool        // some of it is as it was sent, so that its markers may be anybody's
 
 	store    *Store
 	building sync.Mutex

@@ -122,9 +122,9 @@ func response(answer *anthropic.Message, content json.RawMessage) prompthooks.Re
 	u := answer.Usage
 	r.Usage = gate.Usage{
 		// input_tokens is only what no cache had.
-		PromptTokens: int(u.InputTokens) + int(u.CacheCreationInputTokens) + int(u.CacheReadInputTokens),
-		CachedTokens: int(u.CacheReadInputTokens),
-		OutputTokens: int(u.OutputTokens),
+		PromptTokens: exchange.Tokens(u.InputTokens) + exchange.Tokens(u.CacheCreationInputTokens) + exchange.Tokens(u.CacheReadInputTokens),
+		CachedTokens: exchange.Tokens(u.CacheReadInputTokens),
+		OutputTokens: exchange.Tokens(u.OutputTokens),
 	}
 	r.Finish = finish(answer.StopReason)
 	r.Detail = exchange.Clip(strings.TrimSpace(string(answer.StopReason)+" "+answer.StopDetails.Explanation), 200)

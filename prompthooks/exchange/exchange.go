@@ -166,15 +166,4 @@ func credentials(h http.Header) []string {
 	return []string{h.Get("X-Goog-Api-Key"), h.Get("Api-Key"), h.Get("X-Api-Key"), strings.TrimPrefix(h.Get("Authorization"), "Bearer ")}
 }
 
-// shortSecret is where a key is no secret but a word that a local server wants
-// to be there ("none", "EMPTY"); blotting it out would spoil answers.
-const shortSecret = 8
-
-func (ex *Exchange) blotted(text []byte) []byte {
-	for _, s := range ex.secret {
-		if len(s) >= shortSecret {
-			text = bytes.ReplaceAll(text, []byte(s), []byte("[key]"))
-		}
-	}
-	return text
-}
+func (ex *Exchange) blotted(text []byte) []byte { return Blot(text, ex.secret) }

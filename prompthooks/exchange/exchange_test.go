@@ -64,6 +64,24 @@ func TestQuotedRefusal(t *testing.T) {
 	}
 }
 
+// An outage passes; a server that lacks tools is asked without them for long.
+func TestOutageIsNoRefusal(t *testing.T) {
+	for message, want := range map[string]prompthooks.Features{
+		"The function host is temporarily unavailable, please retry.": 0,
+		"Service unavailable: cloud function timed out":               0,
+		"tool runtime is not available":                               0,
+		"tools param requires --jinja flag":                           prompthooks.Tools,
+		"Unsupported param: tools":                                    prompthooks.Tools,
+	} {
+		for _, status := range []int{http.StatusInternalServerError, http.StatusNotImplemented} {
+			ex := Exchange{Status: status, said: complaint{made: true, message: message}}
+			if got := ex.lacks(prompthooks.Tools); got != want {
+				t.Errorf("%d %q lacks %d, want %d", status, message, got, want)
+			}
+		}
+	}
+}
+
 func TestClip(t *testing.T) {
 	for text, want := range map[string]string{"a\n\x1b[31m b\x00": "a [31m b", "0123456789": "01234567…", "€€€€": "€€…", "": ""} {
 		if got := Clip(text, 8); got != want {

@@ -15,6 +15,11 @@ var refusals = []string{"not support", "unsupported", "n't support", "not enable
 	"not implemented", "not permitted", "not allowed", "no endpoints found", "requires --", "unknown field", "unrecognized",
 	"extra inputs", "may not be enabled when", "supported string values", "enabled only for"}
 
+// refusalsOf5xx are llama.cpp's, which says so with a status of the 500s. Of any
+// other server such a status is an outage, which passes, whatever its message:
+// "the function host is not available" must not cost the tools for an hour.
+var refusalsOf5xx = []string{"requires --", "unsupported param", "does not support"}
+
 // named are the words by which servers call a feature, in lower case, the most
 // telling first: "tool_choice" is not about tools as such, and a model that must
 // think ("reasoning_effort") may then call none.
@@ -40,7 +45,11 @@ func (ex *Exchange) lacks(uses prompthooks.Features) prompthooks.Features {
 	// so of the agent's words, comes later.
 	message := strings.ToLower(Clip(ex.said.message, 300))
 	contains := func(word string) bool { return strings.Contains(message, word) }
-	if !slices.ContainsFunc(refusals, contains) {
+	says := refusals
+	if ex.Status >= 500 {
+		says = refusalsOf5xx
+	}
+	if !slices.ContainsFunc(says, contains) {
 		return 0
 	}
 	for _, n := range named {

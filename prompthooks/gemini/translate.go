@@ -159,8 +159,8 @@ func usage(u *genai.GenerateContentResponseUsageMetadata) gate.Usage {
 		return gate.Usage{}
 	}
 	return gate.Usage{
-		PromptTokens: int(u.PromptTokenCount) + int(u.ToolUsePromptTokenCount),
-		CachedTokens: int(u.CachedContentTokenCount),
-		OutputTokens: int(u.CandidatesTokenCount) + int(u.ThoughtsTokenCount),
+		PromptTokens: exchange.Tokens(int64(u.PromptTokenCount)) + exchange.Tokens(int64(u.ToolUsePromptTokenCount)),
+		CachedTokens: exchange.Tokens(int64(u.CachedContentTokenCount)),
+		OutputTokens: exchange.Tokens(int64(u.CandidatesTokenCount)) + exchange.Tokens(int64(u.ThoughtsTokenCount)),
 	}
 }

@@ -206,3 +206,29 @@ func TestModels(t *testing.T) {
 		})
 	}
 }
+
+// A key that comes back is not in the answer, however JSON spells it.
+func TestEchoedKey(t *testing.T) {
+	const key = "sk-abcd/efgh+ijkl"
+	for name, spelt := range map[string]string{"as it is": key, "escaped": `sk-abcd\/efgh+ijkl`, "in hexadecimal": `\u0073k-abcd\u002Fefgh\u002bijkl`} {
+		t.Run(name, func(t *testing.T) {
+			got, _, _, err := generate(t, Options{APIKey: key}, 200, says("it is "+spelt), ask("m"))
+			if err != nil || got.Message.Text != "it is [key]" || strings.Contains(string(got.Message.Native), "sk-") {
+				t.Errorf("%+v %v", got.Message, err)
+			}
+			_, _, _, err = generate(t, Options{APIKey: key}, 400, `{"error":{"message":"no: `+spelt+`"}}`, ask("m"))
+			if err == nil || !strings.HasSuffix(err.Error(), "no: [key]") {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestTokensOfAHostileServer(t *testing.T) {
+	for _, n := range []string{"9223372036854775807", "-9223372036854775808"} {
+		got, _, _, err := generate(t, Options{APIKey: testKey}, 200, `{"choices":[],"usage":{"prompt_tokens":`+n+`,"completion_tokens":`+n+`}}`, ask("m"))
+		if u := got.Usage; err != nil || u.PromptTokens < 0 || u.OutputTokens < 0 || u.PromptTokens+u.OutputTokens < 0 {
+			t.Errorf("%s: %+v %v", n, u, err)
+		}
+	}
+}

@@ -106,8 +106,8 @@ func response(answer *openai.ChatCompletion) prompthooks.Response {
 	if answer == nil {
 		return r
 	}
-	r.Usage = gate.Usage{PromptTokens: int(answer.Usage.PromptTokens), OutputTokens: int(answer.Usage.CompletionTokens),
-		CachedTokens: int(answer.Usage.PromptTokensDetails.CachedTokens)}
+	r.Usage = gate.Usage{PromptTokens: exchange.Tokens(answer.Usage.PromptTokens), OutputTokens: exchange.Tokens(answer.Usage.CompletionTokens),
+		CachedTokens: exchange.Tokens(answer.Usage.PromptTokensDetails.CachedTokens)}
 	if len(answer.Choices) == 0 {
 		return r
 	}

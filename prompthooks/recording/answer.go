@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"unicode/utf8"
 
 	"stopgate/gate"
 	"stopgate/prompthooks"
+	"stopgate/prompthooks/exchange"
 )
 
 // answer is one file: what a model said to one request, or why it said nothing.
@@ -69,10 +69,7 @@ func (r *Recording) keep(response prompthooks.Response, err error) answer {
 }
 
 func (r *Recording) blot(text string) exact {
-	for _, s := range r.secrets {
-		text = strings.ReplaceAll(text, s, "[key]")
-	}
-	return exact(text)
+	return exact(exchange.Blot([]byte(text), r.secrets))
 }
 
 // response is what the judge gets, recorded or replayed.

@@ -39,6 +39,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 
 	"stopgate/prompthooks"
@@ -52,9 +53,6 @@ const (
 	// maxFile bounds one answer. Providers read bodies of at most 4 MiB; an
 	// answer has its text twice, once as its provider has it.
 	maxFile = 16 << 20
-	// minSecret is how long a secret must be to be looked for: local servers are
-	// given words like "none" as keys, and such words stand in any text.
-	minSecret = 8
 )
 
 // Recording is a directory of answers. It is safe for concurrent use.
@@ -68,7 +66,7 @@ type Recording struct {
 
 // Create makes a recording in a directory that is empty or not there yet: the
 // answers of two recordings cannot be told apart. secrets are texts, such as API
-// keys, that must not be kept.
+// keys, that must not be kept, in any spelling that [exchange.Blot] knows.
 func Create(dir string, secrets []string) (*Recording, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -84,11 +82,7 @@ func Create(dir string, secrets []string) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range secrets {
-		if len(s) >= minSecret {
-			r.secrets = append(r.secrets, s)
-		}
-	}
+	r.secrets = slices.Clone(secrets)
 	return r, nil
 }
 

@@ -395,3 +395,44 @@ func TestAnswerThatCannotBeKept(t *testing.T) {
 		t.Errorf("%v %v", entries, err)
 	}
 }
+
+// A key is found in whatever spelling an answer's parts have it, and one that
+// begins like another is blotted out whole.
+func TestEscapedSecretsAreNotKept(t *testing.T) {
+	r, dir := create(t, "sk-abcd/efgh", "sk-abcd/efgh-longer")
+	model := &script{answers: []reply{
+		calls("GrepSearch", `{"pattern":"sk-abcd\u002fefgh"}`, `{"role":"assistant","content":"sk-abcd\/efgh"}`),
+		says(`{"ok":false,"reason":"it is sk-abcd/efgh-longer"}`),
+	}}
+	if v := judge(t, r.Take("one").Record(model.find)); v.Reason != "it is [key]" {
+		t.Errorf("reason %q", v.Reason)
+	}
+	for _, file := range answerFiles(t, dir) {
+		text, err := os.ReadFile(file)
+		if err != nil || strings.Contains(string(text), "sk-abcd") || strings.Contains(string(text), "longer") {
+			t.Errorf("%s %v", text, err)
+		}
+	}
+}
+
+// The answer to another judgement in the place of this one's is none.
+func TestAnswerOfAnotherTake(t *testing.T) {
+	for _, change := range [][2]string{{`"take": "one"`, `"take": "two"`}, {`"model": "model-1"`, `"model": "model-2"`}} {
+		r, dir := create(t)
+		judge(t, r.Take("one").Record((&script{answers: []reply{says(yes)}}).find))
+		for _, file := range answerFiles(t, dir) {
+			text, err := os.ReadFile(file)
+			if err != nil || !strings.Contains(string(text), change[0]) {
+				t.Fatal(string(text), err)
+			}
+			if err := os.WriteFile(file, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take := open(t, dir).Take("one")
+		v := judge(t, take.Replay())
+		if v.Outcome != gate.NoVerdict || !strings.Contains(v.Failure.Message, "not recorded") || take.Missing() != 1 {
+			t.Errorf("%s: %+v %v, %d missing", change[1], v.Outcome, v.Failure, take.Missing())
+		}
+	}
+}

@@ -131,7 +131,11 @@ func (t *Take) replay(ctx context.Context, req prompthooks.Request) (prompthooks
 	}
 	file := t.next(req)
 	var a answer
-	if err := t.recording.read(file.name(), &a); err != nil {
+	err := t.recording.read(file.name(), &a)
+	if err == nil && (a.Take != t.name || a.Model != req.Model) {
+		err = fmt.Errorf("%w: %s answers %.100q of %.100q", errBroken, file.name(), a.Model, a.Take)
+	}
+	if err != nil {
 		return prompthooks.Response{}, &gate.Failure{Code: gate.ModelUnavailable,
 			Message: t.miss(fmt.Sprintf("the request %s of %q", file, t.name), err)}
 	}

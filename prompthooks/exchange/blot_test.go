@@ -1,0 +1,64 @@
+package exchange
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestBlot(t *testing.T) {
+	const key = "sk-abcd/efgh"
+	once, _ := json.Marshal(map[string]string{"pattern": key + "\n"})
+	twice, _ := json.Marshal(string(once))
+	tests := []struct{ name, text, want string }{
+		{"as it is", "a " + key + key + " b", "a [key][key] b"},
+		{"an escaped slash", `"sk-abcd\/efgh"`, `"[key]"`},
+		{"in hexadecimal", `"\u0073k-abcd\u002Fefg\u0068"`, `"[key]"`},
+		{"JSON in JSON", `"{\"p\":\"sk-abcd\\/efgh\"}"`, `"{\"p\":\"[key]\"}"`},
+		{"hexadecimal in JSON in JSON", `"{\"p\":\"sk-abcd\\u002fefgh\"}"`, `"{\"p\":\"[key]\"}"`},
+		{"as Go writes it", string(once), `{"pattern":"[key]\n"}`},
+		{"and writes that", string(twice), `"{\"pattern\":\"[key]\\n\"}"`},
+		{"after a newline's escape", `"\nsk-abcd/efgh"`, `"\n[key]"`},
+		{"after backslashes", `"\\sk-abcd/efgh"`, `"\\[key]"`},
+		{"cut off", "sk-abcd/efg", "sk-abcd/efg"},
+		{"another character's escape", `"sk-abcd\u002eefgh"`, `"sk-abcd\u002eefgh"`},
+		{"a broken escape", `"sk-abcd\u00`, `"sk-abcd\u00`},
+		{"a word that is none", "none", "none"},
+		{"empty", "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			text := []byte(test.text)
+			if got := string(Blot(text, []string{"none", key, ""})); got != test.want || string(text) != test.text {
+				t.Errorf("got %s, want %s; the text is now %s", got, test.want, text)
+			}
+		})
+	}
+	t.Run("the longest first", func(t *testing.T) {
+		if got := string(Blot([]byte("sk-project-4f1c77aa, sk-project"), []string{"sk-project", "sk-project-4f1c77aa"})); got != "[key], [key]" {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("a key with quotes, backslashes and letters of any script", func(t *testing.T) {
+		const odd = `"key\schlüssel"`
+		for _, spelt := range []string{odd, `\"key\\schl\u00FCssel\"`} {
+			if got := string(Blot([]byte(spelt), []string{odd})); got != "[key]" {
+				t.Errorf("got %s", got)
+			}
+		}
+	})
+	t.Run("backslashes without end", func(t *testing.T) { // time squared would be an hour
+		Blot([]byte(strings.Repeat(`\`, MaxBodyBytes)), []string{key, `\\\\\\\\`})
+	})
+}
+
+// What was JSON still is.
+func FuzzBlot(f *testing.F) {
+	f.Add(`{"a":"\\\"sk-abcd\u002fefgh\\"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Blot([]byte(text), []string{"sk-abcd/efgh"})
+		if json.Valid([]byte(text)) && !json.Valid(got) {
+			t.Errorf("%s became %s", text, got)
+		}
+	})
+}
