@@ -356,7 +356,7 @@ func TestHalfOpenRejected(t *testing.T) {
 				}
 				time.Sleep(breakFor + time.Second)
 				next = said // the server is there again, and says no to one request
-				if _, err := g.Generate(t.Context(), Request{}); err != next {
+				if _, err := g.Generate(t.Context(), Request{}); !errors.Is(err, next) {
 					t.Fatal(err)
 				}
 				next = nil

@@ -2,7 +2,6 @@ package prompthooks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -46,12 +45,15 @@ func (t *trial) read(ctx context.Context, m Message) error {
 	t.say(m)
 	results := make([]Result, len(m.Calls))
 	for i, c := range m.Calls {
-		text, failed, err := t.call(ctx, i, c)
+		text, failed, ours, err := t.call(ctx, i, c)
 		if err != nil {
 			return err
 		}
 		if i < maxCalls {
 			t.steps = append(t.steps, gate.Step{Tool: gate.Cut(c.Name, 100), Input: gate.Cut(string(c.Args), maxLineBytes), Text: gate.Cut(text, 512)})
+		}
+		if !ours { // also a failure: it may repeat what the agent had the judge look for
+			text = fenced(t.fence, text)
 		}
 		results[i] = Result{ID: c.ID, Name: c.Name, Text: text, Failed: failed}
 	}
@@ -63,14 +65,15 @@ func (t *trial) read(ctx context.Context, m Message) error {
 	return nil
 }
 
-func (t *trial) call(ctx context.Context, i int, c Call) (text string, failed bool, err error) {
+// call runs one call; ours: what it gives are the gate's own words.
+func (t *trial) call(ctx context.Context, i int, c Call) (text string, failed, ours bool, err error) {
 	switch {
 	case c.Name == submitVerdict:
-		return "Not taken: you asked to read more in the same answer. Call submit_verdict alone.", true, nil
+		return "Not taken: you asked to read more in the same answer. Call submit_verdict alone.", true, true, nil
 	case i >= maxCalls:
-		return fmt.Sprintf("Not run: at most %d calls in one answer.", maxCalls), true, nil
+		return fmt.Sprintf("Not run: at most %d calls in one answer.", maxCalls), true, true, nil
 	case t.late():
-		return "Not run: the time for reading is over.", true, nil
+		return "Not run: the time for reading is over.", true, true, nil
 	}
 	within := ctx
 	if !t.toolsBy.IsZero() {
@@ -81,18 +84,13 @@ func (t *trial) call(ctx context.Context, i int, c Call) (text string, failed bo
 	text, failed, err = callTool(within, t.in.Transcript, c)
 	switch {
 	case err == nil:
-		return fenced(t.fence, text), failed, nil // also a failure: it may repeat what the agent had the judge look for
+		return text, failed, false, nil
 	case within.Err() != nil && ctx.Err() == nil:
-		return "Stopped: it took too long.", true, nil
+		return "Stopped: it took too long.", true, true, nil
 	case ctx.Err() != nil:
-		return "", false, ctx.Err()
+		return "", false, false, ctx.Err()
 	}
-	// A conversation that cannot be read must not be judged as if it were
-	// empty (fault G15).
-	if _, ok := errors.AsType[*gate.Failure](err); ok {
-		return "", false, err
-	}
-	return "", false, &gate.Failure{Code: gate.TranscriptUnreadable, Message: fmt.Sprintf("%s: %v", c.Name, err)}
+	return "", false, false, unreadable(err)
 }
 
 func (t *trial) late() bool { return !t.verdictBy.IsZero() && !time.Now().Before(t.verdictBy) }
