@@ -199,14 +199,14 @@ func TestRefusedForEver(t *testing.T) {
 			if n := len(l.model.requests()); n != 5 {
 				t.Errorf("the model was asked %d times, want 5: the task, the tool's result, three reasons", n)
 			}
-			found := 0
-			for _, request := range l.model.judgements() {
-				if strings.Contains(request, toolResult) {
-					found++
-				}
+			judgements := l.model.judgements()
+			if len(judgements) < 3 {
+				t.Errorf("the judge was asked %d times, want at least once for each refusal", len(judgements))
 			}
-			if found != 3 {
-				t.Errorf("the judge found the tool's result in the agent's transcript %d times, want 3", found)
+			for i, request := range judgements { // of a short conversation the judge is shown the whole
+				if !strings.Contains(request, toolResult) {
+					t.Errorf("request %d of the judge lacks the tool's result of the agent's transcript", i)
+				}
 			}
 			l.recorded(t, l.events("block", "block", "block", "allow forced")...)
 		})
