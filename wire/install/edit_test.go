@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tailscale/hujson"
 )
 
 // What cannot be read, or is no host's, is left alone: the error says where.
@@ -95,7 +94,7 @@ func TestStrictStaysStrict(t *testing.T) {
 
 func FuzzAddAndRemove(f *testing.F) {
 	for _, s := range []string{"", "{}", "\v", `{"hooks": {"Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "a"}]},]}}`,
-		"{ // c\n}", `{"a":1/**/,/**/}`, `{"hooks":{"Stop":[/*x*/]}}`, `{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://x/v1/hooks/qwen-code"}]},{}]}}`} {
+		"{ // c\n}", "{}//", "{}\r\n// c", `{"a":1/**/,/**/}`, `{"hooks":{"Stop":[/*x*/]}}`, `{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://x/v1/hooks/qwen-code"}]},{}]}}`} {
 		f.Add(s)
 	}
 	h, _ := Find("qwen-code")
@@ -131,7 +130,7 @@ func FuzzAddAndRemove(f *testing.F) {
 // Remove takes away left out.
 func comments(t *testing.T, content string) string {
 	t.Helper()
-	if _, err := hujson.Parse([]byte(content)); err != nil && strings.Trim(content, " \t\r\n") != "" {
+	if _, err := parse([]byte(content)); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Map(func(r rune) rune {
