@@ -2,12 +2,14 @@ package gate
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 )
 
 // Reasons given where a hook gave none.
 const (
 	defaultToolReason = "A hook blocked this tool call and gave no reason."
+	defaultReason     = "A hook blocked this and gave no reason."
 	// Withheld tells the agent what a PostToolUse block means where it replaces
 	// the tool's result (spec/azure.md 45). The native protocol always says so;
 	// of the hosts, those that do replace it.
@@ -16,7 +18,7 @@ const (
 
 // settle gives one verdict its meaning on the event, before combination:
 // a failure its failMode (spec/azure.md 42), a Stop rejection without a reason
-// an approval (34), a tool block without one a stated default (45).
+// an approval (34), any other block without one a stated default (45).
 func settle(ev *Event, v Verdict) Verdict {
 	name := ev.Name.hookEvent()
 	cutReason(&v)
@@ -32,11 +34,14 @@ func settle(ev *Event, v Verdict) Verdict {
 		if v.Reason != "" {
 			break
 		}
-		if name == Stop {
+		switch {
+		case name == Stop && v.dialect() == Azure:
 			v.Outcome = Allow
 			v.note(RejectedWithoutReason)
-		} else {
+		case name.ForTool():
 			v.Reason = defaultToolReason
+		default:
+			v.Reason = defaultReason
 		}
 	}
 	if name == Start && v.objects() { // Start cannot block (DESIGN §9)
@@ -48,39 +53,34 @@ func settle(ev *Event, v Verdict) Verdict {
 	return v
 }
 
-// combine makes the decision of settled verdicts, in firing order: deny beats
-// ask beats allow, reasons are joined by a blank line (spec/azure.md 37, 39,
-// 48), the last additionalContext is the one injected (46). Counts are not its
-// business.
+// combine makes the decision of settled verdicts, in firing order: each dialect
+// rules by its own law, and over the dialects deny beats ask beats allow
+// (DESIGN §2.5). Reasons and contexts are joined by a blank line. Counts are not
+// its business.
 func combine(ev *Event, verdicts []Verdict) Decision {
 	d := Decision{Outcome: Allow, Messages: []Message{}, Hooks: verdicts}
 	name := ev.Name.hookEvent()
-	var blocks, asks []string
-	last := -1
+	reasons := map[Outcome][]string{}
+	var contexts []string
 	for i := range verdicts {
-		v := &verdicts[i]
-		v.Injected = false
-		switch {
-		case v.objects() && name != Start:
-			blocks = append(blocks, v.Reason)
-		case v.Outcome == Ask:
-			asks = append(asks, v.Reason)
+		verdicts[i].Injected = false
+		d.Degraded = d.Degraded || verdicts[i].Has(FailedOpen)
+	}
+	for of, group := range byDialect(verdicts) {
+		r := of.rule(ev, group)
+		if r.outcome != Allow {
+			reasons[r.outcome] = append(reasons[r.outcome], r.reasons...)
 		}
-		if strings.TrimSpace(v.AdditionalContext) != "" {
-			last = i
-		}
-		if v.Has(FailedOpen) {
-			d.Degraded = true
+		contexts = append(contexts, r.contexts...)
+	}
+	for _, outcome := range []Outcome{Block, Ask} {
+		if texts, held := reasons[outcome]; held {
+			d.Outcome, d.Reason = outcome, joinTexts(texts)
+			break
 		}
 	}
-	switch {
-	case len(blocks) > 0:
-		d.Outcome, d.Reason = Block, joinTexts(blocks)
-	case len(asks) > 0:
-		d.Outcome, d.Reason = Ask, joinTexts(asks)
-		if d.Reason == "" {
-			d.Reason = "A hook asks for a person's approval of this tool call."
-		}
+	if d.Outcome == Ask && d.Reason == "" {
+		d.Reason = "A hook asks for a person's approval of this tool call."
 	}
 	if len(d.Reason) > MaxReasonBytes {
 		d.Reason = Cut(d.Reason, MaxReasonBytes-len("…")) + "…"
@@ -88,10 +88,7 @@ func combine(ev *Event, verdicts []Verdict) Decision {
 	if d.Outcome == Block && name == PostToolUse && ev.Protocol == Native {
 		d.Reason += "\n\n" + Withheld
 	}
-	if last >= 0 {
-		verdicts[last].Injected = true
-		d.AdditionalContext = verdicts[last].AdditionalContext
-	}
+	d.AdditionalContext = joinTexts(contexts)
 	if d.Outcome == Block && name == Stop {
 		d.Messages = append(d.Messages, Message{Role: "user", Content: d.Reason})
 	}
@@ -99,6 +96,22 @@ func combine(ev *Event, verdicts []Verdict) Decision {
 		d.Messages = append(d.Messages, Message{Role: "user", Content: d.AdditionalContext})
 	}
 	return d
+}
+
+// byDialect cuts verdicts in firing order into those of one dialect each.
+func byDialect(verdicts []Verdict) iter.Seq2[Dialect, []Verdict] {
+	return func(yield func(Dialect, []Verdict) bool) {
+		for len(verdicts) > 0 {
+			of, n := verdicts[0].dialect(), 1
+			for n < len(verdicts) && verdicts[n].dialect() == of {
+				n++
+			}
+			if !yield(of, verdicts[:n:n]) {
+				return
+			}
+			verdicts = verdicts[n:]
+		}
+	}
 }
 
 // joinTexts joins what is not empty by a blank line.

@@ -62,8 +62,13 @@ func contextJSON(ev *Event, h *Hook, loop loopState, transcript Transcript) []by
 			c.toolContext.toolOutcome = &toolOutcome{ev.ToolResult, ev.ToolSucceeded}
 		}
 	}
-	b, err := PlainJSON(c)
-	if err != nil { // every field above always has a JSON form
+	return mustJSON(c)
+}
+
+// mustJSON is the JSON of what always has one.
+func mustJSON(v any) []byte {
+	b, err := PlainJSON(v)
+	if err != nil {
 		panic(err)
 	}
 	return b

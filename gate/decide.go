@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,18 +65,18 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	if opt.Specs != nil {
 		policies = policiesOf(opt.Specs)
 	}
-	candidates, agent, err := policies.match(&ev)
+	m, err := policies.match(&ev)
 	if err != nil {
 		return Decision{}, err
 	}
-	e.concerned = len(candidates) > 0
-	if e.hooks = candidates; !opt.AllActive {
-		e.hooks = e.activated(ctx, candidates)
+	e.concerned, e.network = len(m.hooks) > 0, m.network
+	if e.hooks = m.hooks; !opt.AllActive {
+		e.hooks = e.activated(ctx, m.hooks)
 	}
 	if ev.Probe != "" {
 		return e.probe(ctx)
 	}
-	e.deferred = len(ev.Background) > 0 && agent != nil && agent.DeferForBackground && ev.Name.hookEvent() == Stop
+	e.deferred = len(ev.Background) > 0 && m.agent != nil && m.agent.DeferForBackground && ev.Name.hookEvent() == Stop
 
 	transcript, err := e.attach(ctx)
 	if err != nil {
@@ -107,6 +108,7 @@ type evaluation struct {
 	uncounted   bool // nobody was asked, so the ledger stays as it is
 	deferred    bool // the agent's tasks still run, and its spec says to wait for them
 	hooks       []*Hook
+	network     *Network // what http hooks may reach
 	lost        bool     // the transcript could not be read
 	seen        Counts   // as the ledger holds them
 	gateError   *Failure // the first thing that went wrong with the gate itself
@@ -198,7 +200,7 @@ func (e *evaluation) loop(c Counts) loopState {
 // (spec/claude-code.md 11), it is at its last turn (spec/azure.md 36), or the
 // loop is at its cap (35).
 func (e *evaluation) skip(h *Hook) (Note, bool) {
-	if h.Event != Stop {
+	if h.Event.hookEvent() != Stop {
 		return "", false
 	}
 	if e.deferred {
@@ -207,10 +209,18 @@ func (e *evaluation) skip(h *Hook) (Note, bool) {
 	if lastTurn(e.ev) {
 		return MaxTurns, true
 	}
-	if h.countsRejections() && e.seen.opened(e.ev).PromptRejections >= rejectionCap(e.hooks) {
+	if e.capped(h, e.seen.opened(e.ev)) {
 		return Capped, true
 	}
 	return "", false
+}
+
+// capped reports whether, with these counts, the hook may not reject once more.
+func (e *evaluation) capped(h *Hook, c Counts) bool {
+	if h.Dialect == ClaudeCode {
+		return h.Event.hookEvent() == Stop && c.StopRejections >= claudeCodeStops
+	}
+	return h.countsRejections() && c.PromptRejections >= rejectionCap(e.hooks)
 }
 
 func lastTurn(ev *Event) bool {
@@ -225,39 +235,50 @@ func atCap(v *Verdict) bool { return v.Outcome == Skipped && v.Has(Capped) }
 // and this one belongs to the loop that begins there
 // (docs/decisions/0006-two-stops-at-the-cap.md).
 func (e *evaluation) skippedInVain(now Counts) bool {
-	for i := range e.verdicts {
-		if atCap(&e.verdicts[i]) {
-			return now.opened(e.ev).PromptRejections < rejectionCap(e.hooks)
-		}
-	}
-	return false
+	now = now.opened(e.ev)
+	return slices.ContainsFunc(e.verdicts, func(v Verdict) bool { return atCap(&v) && !e.capped(v.hook, now) })
 }
 
-// evaluate asks every hook, at most Parallel at once, and answers in firing
-// order. It returns when all have answered. Where there are verdicts already,
-// only those whose hooks were skipped at the cap are sought again.
+// evaluate asks every hook and answers in firing order: at once, at most
+// Parallel of them, or one after another where the dialect says so. It returns
+// when all have answered. Where there are verdicts already, only those whose
+// hooks were skipped at the cap are sought again.
 func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verdict {
 	verdicts := make([]Verdict, len(e.hooks))
 	slots := make(chan struct{}, max(e.gate.Parallel, 1))
 	var running sync.WaitGroup
-	for i, h := range e.hooks {
-		if e.verdicts != nil && !atCap(&e.verdicts[i]) {
-			verdicts[i] = e.verdicts[i]
-			continue
-		}
-		if why, skipped := e.skip(h); skipped {
-			verdicts[i] = Verdict{Outcome: Skipped}
-			verdicts[i].note(why)
-			continue
+	for first, last := 0, 0; first < len(e.hooks); first = last {
+		of := e.hooks[first].Dialect
+		for last++; of.inTurn() && last < len(e.hooks) && e.hooks[last].Dialect == of; last++ {
 		}
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			verdicts[i] = e.ask(ctx, h, transcript)
+			e.inTurn(ctx, transcript, verdicts, first, last)
 		})
 	}
 	running.Wait()
 	return e.named(verdicts)
+}
+
+// inTurn seeks the verdicts from first up to last, one after another.
+func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts []Verdict, first, last int) {
+	for i := first; i < last; i++ {
+		h, v := e.hooks[i], &verdicts[i]
+		if e.verdicts != nil && !atCap(&e.verdicts[i]) {
+			*v = e.verdicts[i]
+		} else if why, skipped := e.skip(h); skipped {
+			*v = Verdict{Outcome: Skipped}
+			v.note(why)
+		} else {
+			*v = e.ask(ctx, h, transcript)
+		}
+		if h.Dialect.endsTurn(v) {
+			for i++; i < last; i++ {
+				verdicts[i] = Verdict{Outcome: Skipped, Reason: fmt.Sprintf("not run: %q has blocked", h.Name)}
+			}
+		}
+	}
 }
 
 // named says of each verdict whose it is.
@@ -297,7 +318,7 @@ func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v
 		return failed(Internal, fmt.Sprintf("no evaluator for hooks of type %q", h.Type))
 	}
 	v = evaluator.Evaluate(ctx, Input{Hook: h, Event: e.ev, Transcript: transcript,
-		Context: e.context(h, transcript)})
+		Context: e.context(h, transcript), Network: e.network})
 	switch {
 	case v.Outcome == Allow, v.Outcome == Block, v.Outcome == Ask && h.Event == PreToolUse:
 		v.Failure = nil
@@ -317,7 +338,7 @@ func (e *evaluation) context(h *Hook, transcript Transcript) []byte {
 	if ev.AnswersJoined {
 		ev.FinalOutput = counts.newestAnswer(ev.FinalOutput)
 	}
-	return contextJSON(&ev, h, e.loop(counts), transcript)
+	return h.told(&ev, e.loop(counts), transcript)
 }
 
 // noProgressAfter rejections in a row for the same reason the loop goes nowhere,
@@ -329,11 +350,10 @@ const noProgressAfter = 3
 func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 	now = now.opened(e.ev)
 	verdicts := make([]Verdict, len(e.verdicts))
-	limit := rejectionCap(e.hooks)
 	for i, v := range e.verdicts {
 		v.Notes = append([]Note{}, v.Notes...)
 		v = settle(e.ev, v)
-		if v.hook.countsRejections() && v.objects() && now.PromptRejections >= limit {
+		if v.objects() && e.capped(v.hook, now) {
 			// Another Stop of this session took the last rejection meanwhile.
 			v = Verdict{Name: v.Name, Level: v.Level, Type: v.Type, Outcome: Skipped, Notes: []Note{Capped}, FailMode: v.FailMode,
 				Duration: v.Duration, DurationMS: v.DurationMS, Model: v.Model, Usage: v.Usage, Evidence: v.Evidence, hook: v.hook}

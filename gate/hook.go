@@ -29,12 +29,6 @@ const (
 	CustomLevel Level = "custom"
 )
 
-// Dialect names the hook system whose rules a hook follows.
-type Dialect string
-
-// Azure is the dialect of Azure SRE Agent hooks.
-const Azure Dialect = "azure"
-
 // Activation says whether an agent-level hook is active in a new thread
 // (spec/azure.md 12).
 type Activation string
@@ -61,7 +55,7 @@ const (
 type Hook struct {
 	Name       string // as declared, or "Stop[0]" for an inline hook without a name
 	Level      Level
-	Dialect    Dialect // whose rules it follows (DESIGN §1); every law here is still Azure's
+	Dialect    Dialect // whose rules it follows (DESIGN §1)
 	Event      EventName
 	Activation Activation // agent-level hooks; empty means always
 	Type       HookType
@@ -89,7 +83,20 @@ type Hook struct {
 	EvidenceRequired bool
 	Command          string // command hooks: a shell line …
 	Script           string // … or a whole script with its shebang
+
+	// Of the other dialects; see the file of each.
+	Args           []string // claude-code: Command is a program that gets them, without a shell; nil: a shell line
+	URL            string   // http hooks
+	Headers        []Header // http hooks; the values of claude-code's may name variables
+	AllowedEnv     []string // claude-code: the variables that Headers may name
+	If             string   // claude-code: a rule on the call's arguments, "Tool(pattern)"
+	ReadsAnswer    bool     // ax-code: `protocol: claude-code`, standard output and exit 2 count
+	BlockOnFailure bool     // ax-code
+	Pack           string   // ax-code: the pack that the hook comes from; of a rule hook its built-in rule
 }
+
+// Header is one header of an HTTP request.
+type Header struct{ Name, Value string }
 
 // Voter is the model that the hook's judge number i asks, from 0.
 func (h *Hook) Voter(i int) string {
@@ -100,5 +107,7 @@ func (h *Hook) Voter(i int) string {
 }
 
 // countsRejections reports whether the hook's rejections count against
-// maxRejections: prompt hooks on Stop do, all others do not.
-func (h *Hook) countsRejections() bool { return h.Type == PromptHook && h.Event == Stop }
+// maxRejections: azure's prompt hooks on Stop do, all others do not.
+func (h *Hook) countsRejections() bool {
+	return h.Dialect == Azure && h.Type == PromptHook && h.Event == Stop
+}

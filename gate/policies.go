@@ -20,8 +20,10 @@ type Policies struct {
 }
 
 type policySet struct {
-	agents map[string]*Spec
-	hooks  []*Spec // agent-level, in firing order
+	agents   map[string]*Spec
+	hooks    []*Spec            // agent-level, in firing order
+	attached map[string][]*Spec // by agent: its hooks in other dialects, in firing order
+	networks map[string]*Network
 }
 
 type specKey struct {
@@ -60,7 +62,7 @@ func (p *Policies) SetFiles(specs []*Spec) {
 }
 
 func (p *Policies) rebuild() {
-	set := &policySet{agents: map[string]*Spec{}}
+	set := &policySet{agents: map[string]*Spec{}, attached: map[string][]*Spec{}, networks: map[string]*Network{}}
 	seen := map[specKey]bool{}
 	for _, layer := range [][]*Spec{p.files, p.uploaded} {
 		for _, s := range layer {
@@ -69,14 +71,27 @@ func (p *Policies) rebuild() {
 			} else {
 				seen[k] = true
 			}
-			if s.Kind == AgentSpec {
+			switch s.Kind {
+			case AgentSpec:
 				set.agents[s.Name] = s
-			} else {
+			case HookSpec:
 				set.hooks = append(set.hooks, s)
+			case NetworkSpec:
+				set.networks[s.Name] = s.Network
+			default:
+				set.attached[s.Name] = append(set.attached[s.Name], s)
 			}
 		}
 	}
+	for _, specs := range set.attached {
+		slices.SortStableFunc(specs, func(a, b *Spec) int { return cmp.Compare(firing(a.Kind), firing(b.Kind)) })
+	}
 	p.set.Store(set)
+}
+
+// firing is when the hooks of a kind fire among those of the others.
+func firing(k SpecKind) int {
+	return slices.IndexFunc(Dialects, func(d Dialect) bool { return Attached(d) == k })
 }
 
 func (p *Policies) current() *policySet {
@@ -88,13 +103,13 @@ func (p *Policies) current() *policySet {
 
 // Find is the spec in force of that kind and name, or nil.
 func (p *Policies) Find(kind SpecKind, name string) *Spec {
-	set := p.current()
-	if kind == AgentSpec {
-		return set.agents[name]
-	}
-	for _, s := range set.hooks {
-		if s.Name == name {
-			return s
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, layer := range [][]*Spec{p.files, p.uploaded} {
+		for _, s := range layer {
+			if s.Kind == kind && s.Name == name {
+				return s
+			}
 		}
 	}
 	return nil
@@ -114,51 +129,55 @@ func policiesOf(specs []*Spec) *Policies {
 	return p
 }
 
+// matched is what is about an event.
+type matched struct {
+	hooks   []*Hook // in firing order
+	agent   *Spec   // nil for an agent that has none
+	network *Network
+}
+
 // match is the hooks that are about the event, in firing order: agent level
-// first, then the agent's own (spec/azure.md 39); and the agent's spec, nil for
-// one that has none. SubagentStop moves the event to the agent that its
-// agent_type names; a host's sub-agent without such a spec is not gated
-// (spec/claude-code.md 12).
-func (p *Policies) match(ev *Event) ([]*Hook, *Spec, error) {
+// first, then the agent's own (spec/azure.md 39), then those that it has in other
+// dialects. SubagentStop moves the event to the agent that its agent_type names;
+// a host's sub-agent without such a spec is not gated (spec/claude-code.md 12),
+// but by the SubagentStop hooks of the agent that it works for.
+func (p *Policies) match(ev *Event) (matched, error) {
 	set := p.current()
+	own := ev.Agent
 	if ev.Name == SubagentStop {
 		// Without an id of its own a sub-agent would share the main agent's
 		// counts, and its end would reset them.
 		ev.SubAgent = cmp.Or(ev.SubAgent, ev.AgentType, "sub-agent")
 	}
+	m := matched{network: set.networks[own]}
+	gated := true
 	if ev.Name == SubagentStop && (ev.AgentType != "" || ev.Protocol != Native) {
-		if set.agents[ev.AgentType] == nil {
-			return nil, nil, nil
+		if gated = set.agents[ev.AgentType] != nil; gated {
+			ev.Agent = ev.AgentType
 		}
-		ev.Agent = ev.AgentType
 	}
-	agent := set.agents[ev.Agent]
-	if agent == nil && ev.Agent != "default" {
-		return nil, nil, Errorf(CodeNotFound, "agent %q is not known: PUT its spec first, or name the agent \"default\" for agent-level hooks only", ev.Agent)
+	if gated {
+		m.agent = set.agents[ev.Agent]
+		if m.agent == nil && ev.Agent != "default" && set.attached[own] == nil {
+			return matched{}, Errorf(CodeNotFound, "agent %q is not known: PUT its spec first, or name the agent \"default\" for agent-level hooks only", ev.Agent)
+		}
+		for _, s := range set.hooks {
+			m.add(s, ev)
+		}
+		if m.agent != nil {
+			m.add(m.agent, ev)
+		}
 	}
-	if ev.Name.hookEvent() == PostToolUse && !ev.ToolSucceeded {
-		return nil, agent, nil // spec/azure.md 26
+	for _, s := range set.attached[own] {
+		m.add(s, ev)
 	}
-	var hooks []*Hook
-	for _, s := range set.hooks {
-		hooks = matching(hooks, s, ev)
-	}
-	if agent != nil {
-		hooks = matching(hooks, agent, ev)
-	}
-	return hooks, agent, nil
+	return m, nil
 }
 
-func matching(hooks []*Hook, s *Spec, ev *Event) []*Hook {
+func (m *matched) add(s *Spec, ev *Event) {
 	for i := range s.Hooks {
-		h := &s.Hooks[i]
-		if h.Event != ev.Name.hookEvent() {
-			continue
+		if h := &s.Hooks[i]; h.concerns(ev) {
+			m.hooks = append(m.hooks, h)
 		}
-		if h.Event.ForTool() && !h.Matcher.Match(ev.ToolName) && !slices.ContainsFunc(ev.ToolAliases, h.Matcher.Match) {
-			continue
-		}
-		hooks = append(hooks, h)
 	}
-	return hooks
 }

@@ -6,9 +6,13 @@ import "context"
 type Input struct {
 	Hook  *Hook
 	Event *Event
-	// Context is the azure context JSON, exactly the names and types of
-	// spec/azure.md 25.
+	// Context is what the hook is told of the event: the azure context JSON,
+	// exactly the names and types of spec/azure.md 25, or the payload of the
+	// hook's own dialect.
 	Context []byte
+	// Network is what the agent's http hooks of the antigravity dialect may
+	// reach; nil: every external host.
+	Network *Network
 	// Transcript is nil when there is no conversation to read.
 	Transcript Transcript
 }

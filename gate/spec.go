@@ -8,7 +8,13 @@ type SpecKind string
 const (
 	AgentSpec SpecKind = "agent" // ExtendedAgent: one custom agent with its hooks
 	HookSpec  SpecKind = "hook"  // GlobalHook: one agent-level hook
+
+	NetworkSpec SpecKind = "network" // what an agent's http hooks may reach (spec/antigravity.md 15)
 )
+
+// Attached is the kind of an agent's hooks in another dialect than azure: a
+// hooks.json, or the hooks of a settings.json. The spec's name is the agent's.
+func Attached(d Dialect) SpecKind { return SpecKind("hooks of " + d) }
 
 // Spec is one resource as it was read, compiled and validated. It is not
 // changed after it was made.
@@ -16,7 +22,8 @@ type Spec struct {
 	Kind SpecKind
 	Name string
 	// Document is what GET answers: {name, type, tags, owner, properties},
-	// with every accepted and every unknown field, and no defaults written in.
+	// with every accepted and every unknown field, and no defaults written in;
+	// of hooks in another dialect their own JSON.
 	Document json.RawMessage
 	// Hooks are the agent's hooks in declared order per event; a GlobalHook
 	// has exactly one.
@@ -24,8 +31,9 @@ type Spec struct {
 	// DeferForBackground puts a Stop of the agent off while tasks of its own
 	// still run: no hook is asked, nothing is counted.
 	DeferForBackground bool
-	Description        string // GlobalHook
-	Source             string // the file that defines it; empty: uploaded
+	Description        string   // GlobalHook
+	Network            *Network // of a NetworkSpec
+	Source             string   // the file that defines it; empty: uploaded
 }
 
 // StoredSpec is one version of a resource in a store.

@@ -204,6 +204,9 @@ func (v *Verdict) Has(n Note) bool {
 	return false
 }
 
+// dialect is whose rules the verdict's hook follows.
+func (v *Verdict) dialect() Dialect { return v.hook.Dialect }
+
 // objects reports whether the settled verdict stands against the event: a
 // block, or no verdict under failMode block.
 func (v *Verdict) objects() bool {

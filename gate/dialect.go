@@ -1,0 +1,86 @@
+package gate
+
+// Dialect names the hook system whose rules a hook follows (DESIGN §1).
+type Dialect string
+
+const (
+	Azure       Dialect = "azure"       // Azure SRE Agent (spec/azure.md)
+	Antigravity Dialect = "antigravity" // agents of the Gemini API (spec/antigravity.md)
+	AXCode      Dialect = "ax-code"     // AX Code (spec/ax-code.md)
+	ClaudeCode  Dialect = "claude-code" // a settings.json of Claude Code (spec/claude-code.md 1–7)
+)
+
+// Dialects lists every [Dialect], in the order in which their hooks fire on one
+// event.
+var Dialects = []Dialect{Azure, Antigravity, AXCode, ClaudeCode}
+
+// inTurn reports whether the dialect's hooks of one event run one after another,
+// in firing order; the others run at once (DESIGN §2).
+func (d Dialect) inTurn() bool { return d == Antigravity || d == AXCode }
+
+// concerns reports whether the hook is about the event, by its dialect's rules.
+func (h *Hook) concerns(ev *Event) bool {
+	switch h.Dialect {
+	case Antigravity:
+		return antigravityConcerns(h, ev)
+	case AXCode:
+		return axCodeConcerns(h, ev)
+	case ClaudeCode:
+		return claudeCodeConcerns(h, ev)
+	}
+	return azureConcerns(h, ev)
+}
+
+// told is what the hook gets to know of the event, in its dialect's form.
+func (h *Hook) told(ev *Event, loop loopState, transcript Transcript) []byte {
+	switch h.Dialect {
+	case Antigravity:
+		return antigravityPayload(ev)
+	case AXCode:
+		return axCodePayload(ev)
+	case ClaudeCode:
+		return claudeCodePayload(ev, loop, transcript)
+	}
+	return contextJSON(ev, h, loop, transcript)
+}
+
+// ruling is what the hooks of one dialect come to together.
+type ruling struct {
+	outcome Outcome
+	reasons []string // of the hooks that hold the outcome, in firing order
+	// contexts are what the agent is told beside. The verdicts they come from are
+	// marked as injected.
+	contexts []string
+}
+
+// rule combines the settled verdicts of one dialect, in firing order.
+func (d Dialect) rule(ev *Event, verdicts []Verdict) ruling {
+	switch d {
+	case Antigravity:
+		return antigravityRuling(verdicts)
+	case AXCode:
+		return axCodeRuling(ev, verdicts)
+	case ClaudeCode:
+		return claudeCodeRuling(ev, verdicts)
+	}
+	return azureRuling(ev, verdicts)
+}
+
+// endsTurn reports whether after this verdict the dialect's further hooks are
+// not run (spec/ax-code.md 10).
+func (d Dialect) endsTurn(v *Verdict) bool { return d == AXCode && v.Outcome == Block }
+
+// inDialect is the name that an agent of that dialect has for one of a host's
+// tools: own is the dialect's name of a canonical tool, empty where it has none.
+// The host's name stays where it has no other.
+func inDialect(ev *Event, own func(canonical string) string) string {
+	for _, canonical := range ev.ToolAliases {
+		if name := own(canonical); name != "" {
+			return name
+		}
+	}
+	if name := own(ev.ToolName); name != "" {
+		return name
+	}
+	return ev.ToolName
+}
