@@ -308,7 +308,7 @@ func (r *hookRuntime) sayUnshown(runner *commandhooks.Runner) {
 func (r *hookRuntime) answer(ev gate.Event, d gate.Decision) error {
 	for _, v := range d.Hooks {
 		if v.Failure != nil {
-			fmt.Fprintf(r.stderr, "%s: %s\n", v.Name, v.Failure)
+			fmt.Fprintf(r.stderr, "%s: %s %s\n", v.Name, v.Failure, v.Notes)
 		}
 	}
 	if r.JSON || r.system.decides {
