@@ -20,3 +20,11 @@ func claudeCodePayload(ev *Event, loop loopState, transcript Transcript) []byte 
 func claudeCodeRuling(ev *Event, verdicts []Verdict) ruling {
 	return strictest(ev, verdicts)
 }
+
+// claudeCodeEvent is what Claude Code calls an event.
+func claudeCodeEvent(n EventName) string {
+	if n == Start {
+		return "SessionStart"
+	}
+	return string(n)
+}
