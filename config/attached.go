@@ -24,11 +24,10 @@ func ReadAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate
 	}
 	hooks := readAttached(d, docs[0], &f)
 	list := f.sorted()
-	document, _ := plainText(data) // which was read
 	if gate.HasErrors(list) {
 		return nil, list
 	}
-	return &gate.Spec{Kind: gate.Attached(d), Name: agent, Document: json.RawMessage(document), Hooks: hooks}, list
+	return &gate.Spec{Kind: gate.Attached(d), Name: agent, Document: json.RawMessage(data), Hooks: hooks}, list
 }
 
 // readAttached reads the hooks in the order in which they fire.
