@@ -30,6 +30,9 @@ func ReadAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate
 
 // readAttached reads the hooks in the order in which they fire.
 func readAttached(d gate.Dialect, n *node, f *findings) []gate.Hook {
+	if d == gate.Antigravity {
+		return readAntigravity(n, f)
+	}
 	f.errorf("", n.pos, "hooks of %s are not read here", d)
 	return nil
 }
