@@ -117,6 +117,12 @@ func claudeCodePayload(h *Hook, ev *Event, loop loopState, transcript Transcript
 		for name, value := range payloadOf(ev) {
 			p[name] = value
 		}
+		if p["hook_event_name"] = claudeCodeEvent(h.Event); h.Event.ForTool() {
+			p["tool_name"] = ev.ToolName
+		}
+		if ev.Cwd != "" {
+			p["cwd"] = ev.Cwd // which a caller may know where the payload does not say
+		}
 		// The host knows of blocks that were not ours, and we of those that it has
 		// forgotten (spec/claude-code.md 11).
 		loop.StopHookActive = loop.StopHookActive || ev.ClaimedActive
