@@ -30,6 +30,10 @@ func ReadAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate
 
 // readAttached reads the hooks in the order in which they fire.
 func readAttached(d gate.Dialect, n *node, f *findings) []gate.Hook {
+	switch d {
+	case gate.AXCode:
+		return readAXCode(n, f)
+	}
 	f.errorf("", n.pos, "hooks of %s are not read here", d)
 	return nil
 }

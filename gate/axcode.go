@@ -14,6 +14,23 @@ import (
 var AXCodeEvents = []string{"PreToolUse", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "PreCompact",
 	"SubagentStop", "SessionStart", "SessionEnd", "PostCompact", "Interrupt"}
 
+// AXCodePack is a set of one hook that AX Code brings along.
+type AXCodePack struct {
+	Name    string
+	Event   EventName
+	Matcher string
+}
+
+// AXCodePacks are the five official packs. What each does is package rulehooks'
+// to say.
+var AXCodePacks = []AXCodePack{
+	{"format-after-edit", PostToolUse, "edit|write|multiedit|apply_patch"},
+	{"block-force-push", PreToolUse, "bash"},
+	{"require-tests-on-stop", Stop, ""},
+	{"protect-env-files", PreToolUse, "read|edit|write|bash"},
+	{"log-bash-commands", PreToolUse, "bash"},
+}
+
 // AXCodeEvent is the gate's name of one of [AXCodeEvents], which differs for the
 // start of a session only; ok is false for what is none.
 func AXCodeEvent(name string) (n EventName, ok bool) {
