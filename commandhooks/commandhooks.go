@@ -126,6 +126,9 @@ type Options struct {
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them.
 	Env map[string]string
+	// HostEnv is the environment of the agent's host, as [os.Environ] has it.
+	// Hooks of AX Code get it sanitised, all others nothing of it (DESIGN §9).
+	HostEnv []string
 	// Path is a search path for interpreters, tried after the system's own
 	// directories. Empty: those alone.
 	Path string
@@ -155,6 +158,7 @@ type Runner struct {
 	start  launcher // nil when no hook can be run
 	status Status
 	slots  chan struct{}
+	axCode chan struct{} // slots of AX Code's hooks, which have one of the others too
 }
 
 // New finds the interpreters and tries the sandbox by running a script in it.
@@ -173,7 +177,7 @@ func New(ctx context.Context, opt Options) (*Runner, error) {
 	}
 	closeOnExec()
 	scratch.Sweep("") // of gates that were killed
-	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), status: Status{Mode: opt.Mode}}
+	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), axCode: make(chan struct{}, axCodeParallel), status: Status{Mode: opt.Mode}}
 	switch opt.Mode {
 	case Off:
 		r.status.Reason = "command hooks are switched off (sandbox mode off)"
@@ -236,21 +240,37 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	select {
-	case r.slots <- struct{}{}:
-	default:
-		select {
-		case r.slots <- struct{}{}:
-		case <-ctx.Done():
-			return noVerdict(gate.Overloaded, "no slot came free in time: %d command hooks were running", cap(r.slots))
+	if in.Hook.Dialect == gate.AXCode {
+		if failure := take(ctx, r.axCode); failure != nil {
+			return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 		}
+		defer func() { <-r.axCode }()
+	}
+	if failure := take(ctx, r.slots); failure != nil {
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	defer func() { <-r.slots }()
 	e, failure := run(ctx, r.start, j)
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	return judge(in.Event.Name, e)
+	return judge(in, e)
+}
+
+// take waits for a slot, which the caller gives back. One that is free is taken
+// even if the time is up, so that a hook without time ends as its dialect has it.
+func take(ctx context.Context, slots chan struct{}) *gate.Failure {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return failed(gate.Overloaded, "no slot came free in time: %d command hooks were running", cap(slots))
+	}
 }
 
 // noVerdict is the verdict of a hook that could not be asked.

@@ -32,9 +32,15 @@ type text struct {
 	cut  bool // there was more
 }
 
-// judge is the exit-code law (spec/azure.md 41). It is a function of values.
-func judge(event gate.EventName, e ending) gate.Verdict {
-	v := e.verdict(event)
+// judge is the exit-code law of the hook's dialect. It is a function of values.
+func judge(in gate.Input, e ending) gate.Verdict {
+	var v gate.Verdict
+	switch in.Hook.Dialect {
+	case gate.AXCode:
+		v = e.axCodeVerdict(in.Hook)
+	default:
+		v = e.verdict(in.Event.Name)
+	}
 	if e.lost {
 		v.Notes = append(v.Notes, gate.TranscriptLost)
 	}
@@ -42,6 +48,7 @@ func judge(event gate.EventName, e ending) gate.Verdict {
 	return v
 }
 
+// verdict is azure's law (spec/azure.md 41).
 func (e ending) verdict(event gate.EventName) gate.Verdict {
 	switch {
 	case e.timedOut:

@@ -19,6 +19,8 @@ type job struct {
 	// isTranscript says whether a file is the one that was opened at that path.
 	isTranscript func(path string, info os.FileInfo) bool
 	cwd          string // the agent's working directory
+	// env is over what every hook finds in its environment; see withHost.
+	env map[string]string
 }
 
 // plan picks the interpreter (spec/azure.md 20) and gathers what the hook is
@@ -44,6 +46,10 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 	}
 	if j.interpreter.file == "" {
 		return job{}, failed(gate.InterpreterMissing, "%s was not found when the gate started: install it, and start the gate anew", name)
+	}
+	if in.Hook.Dialect == gate.AXCode {
+		j.env = axCodeEnv(r.opt.HostEnv, in)
+		return j, nil // it knows of no conversation
 	}
 	if in.Transcript != nil {
 		j.isTranscript = func(string, os.FileInfo) bool { return true }

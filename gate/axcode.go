@@ -155,18 +155,20 @@ const (
 )
 
 // axCodeFeedback is what the hooks of one tool call tell the agent, in order.
-// The blank lines that join it are not counted.
+// The blank lines that join it are not counted. Each hook's own is cut in its
+// verdict too: a hook may write a megabyte.
 func axCodeFeedback(verdicts []Verdict) []string {
 	var pieces []string
 	left := axCodeCallFeedback
 	for i := range verdicts {
 		v := &verdicts[i]
 		text := strings.TrimSpace(v.AdditionalContext)
-		if text == "" || left == 0 {
-			continue
-		}
 		if cut := cutRunes(text, axCodeHookFeedback); cut != text {
 			text = cut + axCodeFeedbackMark
+		}
+		v.AdditionalContext = text
+		if text == "" || left == 0 {
+			continue
 		}
 		text = cutRunes(text, left)
 		left -= utf8.RuneCountInString(text)
