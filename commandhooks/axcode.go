@@ -49,10 +49,10 @@ func (e ending) axCodeExit() int {
 
 // passedOver is the verdict of a failure that changes nothing but the record.
 func (e ending) passedOver() gate.Verdict {
-	if e.axCodeExit() == 2 { // a block for other dialects
-		return noVerdict(gate.NonzeroExit, "the hook exited with 2%s", e.lastWords())
+	if v, ended := e.ended(); !ended {
+		return v
 	}
-	return e.verdict("") // no answer is read of any other code
+	return noVerdict(gate.NonzeroExit, "the hook exited with %d%s", e.code, e.lastWords())
 }
 
 // axCodeAnswer is the law of `protocol: claude-code` where a hook can block

@@ -40,7 +40,7 @@ func runLaw(t *testing.T, cases []axCase, change ...func(*gate.Input)) {
 	in := input("true", append([]func(*gate.Input){ofAXCode}, change...)...)
 	for _, tt := range cases {
 		t.Run(fmt.Sprintf("%s/%s", in.Hook.Event, tt.name), func(t *testing.T) {
-			v := judge(in, tt.end)
+			v := judge(in.Hook, in.Event.Name, tt.end)
 			got := told(v)
 			if v.AdditionalContext != "" {
 				got += " +" + v.AdditionalContext
@@ -149,7 +149,8 @@ func TestAXCode13To15ExitZero(t *testing.T) {
 			{"10: an answer beyond 1 MiB", ending{stdout: text{kept: []byte(`{"permissionDecision":"deny","reason":"aaa`), cut: true}}, "no_verdict output_too_large"},
 		}, on(event), answering)
 	}
-	v := judge(input("true", ofAXCode, on(gate.PreToolUse), answering), ended(0, `{"continue":false,"stopReason":"budget spent"}`, ""))
+	in := input("true", ofAXCode, on(gate.PreToolUse), answering)
+	v := judge(in.Hook, in.Event.Name, ended(0, `{"continue":false,"stopReason":"budget spent"}`, ""))
 	if told(v) != "block budget spent" || !v.Has(gate.HaltRequested) {
 		t.Errorf("DESIGN §9: continue false is %s, notes %v", told(v), v.Notes)
 	}

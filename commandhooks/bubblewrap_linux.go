@@ -22,6 +22,7 @@ type bubblewrap struct {
 	file    string    // bwrap
 	system  []string  // the arguments that are the same for every hook
 	mounted []mounted // the directories among them
+	root    *rootDir  // nil: no hook has one of its own
 	filter  []byte    // the seccomp program
 	user    *syscall.Credential
 	passwd  []byte
@@ -222,13 +223,15 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	defer s.close()
 	_, latch := s.tell() // the first that is passed has the number 3
 	defer latch.Close()
-	dir := "/tmp"
-	if ws, ok := b.opt.Workspace.find(j.cwd); ok {
-		var failure *gate.Failure
-		if user, failure = b.mountWorkspace(s, ws); failure != nil {
-			return nil, failure
-		}
+	dir, failure := "/tmp", (*gate.Failure)(nil)
+	if j.rooted {
+		user, dir, failure = b.mountRoot(s, j.cwd)
+	} else if ws, ok := b.opt.Workspace.find(j.cwd); ok {
+		user, failure = b.mountWorkspace(s, ws)
 		dir = ws.path
+	}
+	if failure != nil {
+		return nil, failure
 	}
 	b.hide(s, user)
 	for _, path := range j.transcripts {

@@ -2,9 +2,10 @@
 // gate's owner wrote and that count as untrusted code.
 //
 // A [Runner] starts each hook once per event, the context JSON on its standard
-// input, and reads its answer by the exit-code law of spec/azure.md 40–44: exit
-// 0 answers on standard output, exit 2 blocks with standard error as the
-// reason, everything else is no verdict with a failure code.
+// input, and reads its answer by the law of the hook's dialect. Azure's is that
+// of spec/azure.md 40–44: exit 0 answers on standard output, exit 2 blocks with
+// standard error as the reason, everything else is no verdict with a failure
+// code.
 //
 // Where the processes run is the [Mode]. The usual one is bubblewrap: own
 // user, process, network, ipc, host name and mount namespaces, a read-only
@@ -120,6 +121,18 @@ type Options struct {
 	Network   bool
 	Workspace Workspace
 	Limits    Limits
+	// Root, if set, is a directory that hooks of the antigravity dialect have as
+	// / (spec/antigravity.md 2): each entry of it lies there, writable as far as
+	// its own modes allow, in place of a workspace. They run in the event's cwd
+	// as seen from there. Bubblewrap shows it; in the modes without a sandbox it
+	// can only be / itself. See [Runner.Unshown].
+	Root string
+	// AsRoot: a gate that is root runs hooks as root where the Root or the
+	// workspace that they may write is root's, since nobody else could write
+	// there: root without a single capability, in a user namespace. The kernel
+	// counts no processes of root, so that Limits.Memory alone bounds their
+	// number.
+	AsRoot bool
 	// Parallel is how many hooks run at once, over all events; further ones
 	// wait, within their timeouts. At least 1.
 	Parallel int
@@ -159,6 +172,7 @@ type Runner struct {
 	status Status
 	slots  chan struct{}
 	axCode chan struct{} // slots of AX Code's hooks, which have one of the others too
+	root   *rootDir      // nil: Options.Root is not set
 }
 
 // New finds the interpreters and tries the sandbox by running a script in it.
@@ -175,9 +189,13 @@ func New(ctx context.Context, opt Options) (*Runner, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
+	root, err := lookAt(opt.Root)
+	if err != nil {
+		return nil, err
+	}
 	closeOnExec()
 	scratch.Sweep("") // of gates that were killed
-	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), axCode: make(chan struct{}, axCodeParallel), status: Status{Mode: opt.Mode}}
+	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), axCode: make(chan struct{}, axCodeParallel), status: Status{Mode: opt.Mode}, root: root}
 	switch opt.Mode {
 	case Off:
 		r.status.Reason = "command hooks are switched off (sandbox mode off)"
@@ -254,7 +272,7 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	return judge(in, e)
+	return judge(in.Hook, in.Event.Name, e)
 }
 
 // take waits for a slot, which the caller gives back. One that is free is taken

@@ -24,6 +24,9 @@ type direct struct {
 }
 
 func (d direct) start(_ context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
+	if j.rooted && d.opt.Root != "/" {
+		return nil, failed(gate.SandboxUnavailable, "hooks of this kind have %q as /, which only the sandbox can show them: mode %s has none", d.opt.Root, d.opt.Mode)
+	}
 	home, err := scratch.Make("")
 	if err != nil {
 		return nil, failed(gate.Internal, "temporary directory for the hook: %v", err)
@@ -65,6 +68,9 @@ func (d direct) startIn(home string, j job, stdio [3]*os.File) (*os.Process, *ga
 	dir := tmp
 	if ws, ok := d.opt.Workspace.find(j.cwd); ok {
 		dir = ws.path
+	}
+	if info, err := os.Stat(j.cwd); j.rooted && err == nil && info.IsDir() {
+		dir = j.cwd
 	}
 	// The shell sets the limits on itself and becomes the interpreter: there is
 	// no moment at which the hook runs without them.

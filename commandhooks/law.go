@@ -32,15 +32,10 @@ type text struct {
 	cut  bool // there was more
 }
 
-// judge is the exit-code law of the hook's dialect. It is a function of values.
-func judge(in gate.Input, e ending) gate.Verdict {
-	var v gate.Verdict
-	switch in.Hook.Dialect {
-	case gate.AXCode:
-		v = e.axCodeVerdict(in.Hook)
-	default:
-		v = e.verdict(in.Event.Name)
-	}
+// judge reads an ending by the law of the hook's dialect. It is a function of
+// values.
+func judge(h *gate.Hook, event gate.EventName, e ending) gate.Verdict {
+	v := e.verdict(h, event)
 	if e.lost {
 		v.Notes = append(v.Notes, gate.TranscriptLost)
 	}
@@ -48,17 +43,37 @@ func judge(in gate.Input, e ending) gate.Verdict {
 	return v
 }
 
-// verdict is azure's law (spec/azure.md 41).
-func (e ending) verdict(event gate.EventName) gate.Verdict {
+func (e ending) verdict(h *gate.Hook, event gate.EventName) gate.Verdict {
+	if h.Dialect == gate.AXCode { // to whom no end is like another
+		return e.axCodeVerdict(h)
+	}
+	if v, ended := e.ended(); !ended {
+		return v
+	}
+	if h.Dialect == gate.Antigravity {
+		return e.antigravity(event)
+	}
+	return e.azure(event)
+}
+
+// ended reports whether the hook ended by itself; if not, why not.
+func (e ending) ended() (gate.Verdict, bool) {
 	switch {
 	case e.timedOut:
-		return noVerdict(gate.Timeout, "the hook did not end in time and was killed after %s", e.after.Round(time.Millisecond))
+		return noVerdict(gate.Timeout, "the hook did not end in time and was killed after %s", e.after.Round(time.Millisecond)), false
 	case e.overMemory > 0:
-		return noVerdict(gate.Signalled, "the hook passed its memory limit of %d MiB, all its processes taken together, and was killed%s", e.overMemory>>20, e.lastWords())
+		return noVerdict(gate.Signalled, "the hook passed its memory limit of %d MiB, all its processes taken together, and was killed%s", e.overMemory>>20, e.lastWords()), false
 	case e.signal != "" && e.unsure:
-		return noVerdict(gate.Signalled, "the hook was ended by %s, or exited with %d itself%s", e.signal, e.code, e.lastWords())
+		return noVerdict(gate.Signalled, "the hook was ended by %s, or exited with %d itself%s", e.signal, e.code, e.lastWords()), false
 	case e.signal != "":
-		return noVerdict(gate.Signalled, "the hook was ended by %s%s", e.signal, e.lastWords())
+		return noVerdict(gate.Signalled, "the hook was ended by %s%s", e.signal, e.lastWords()), false
+	}
+	return gate.Verdict{}, true
+}
+
+// azure is the exit-code law of spec/azure.md 41.
+func (e ending) azure(event gate.EventName) gate.Verdict {
+	switch {
 	case e.code == 2:
 		// Always a block: what stands on standard output cannot soften it.
 		return gate.Verdict{Outcome: gate.Block, Reason: strings.TrimSpace(clean(e.stderr.kept))}

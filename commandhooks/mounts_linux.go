@@ -74,12 +74,7 @@ func (b *bubblewrap) mountWorkspace(s *sandbox, ws mounted) (*syscall.Credential
 	}
 	user, how, needs := b.user, "--ro-bind", fs.FileMode(0o5)
 	if b.opt.Workspace.Access == ReadWrite {
-		how, needs = "--bind", 0o7
-		if user != nil {
-			if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 {
-				user = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
-			}
-		}
+		user, how, needs = b.owner(info), "--bind", 0o7
 	}
 	if user != nil && !permits(ws.source, user, needs) {
 		return nil, failed(gate.SandboxUnavailable, "workspace %q is not accessible (%s) for the sandbox's user: run the gate as its owner instead of root",
@@ -89,6 +84,19 @@ func (b *bubblewrap) mountWorkspace(s *sandbox, ws mounted) (*syscall.Credential
 	s.mounted = append(s.mounted, ws)
 	s.shown = append(s.shown, shown{path: ws.path, info: info, code: gate.SandboxUnavailable})
 	return user, nil
+}
+
+// owner is whom a hook runs as that may write there: a gate that is root can be
+// anybody, and is root itself only where it may.
+func (b *bubblewrap) owner(info os.FileInfo) *syscall.Credential {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case b.user == nil || !ok || owner.Uid == 0 && !b.opt.AsRoot:
+		return b.user
+	case owner.Uid == 0:
+		return nil
+	}
+	return &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
 }
 
 // hide empties the hidden paths, wherever they lie in what is mounted.

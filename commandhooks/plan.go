@@ -19,6 +19,7 @@ type job struct {
 	// isTranscript says whether a file is the one that was opened at that path.
 	isTranscript func(path string, info os.FileInfo) bool
 	cwd          string // the agent's working directory
+	rooted       bool   // Options.Root is / for it
 	// env is over what every hook finds in its environment; see withHost.
 	env map[string]string
 }
@@ -26,7 +27,8 @@ type job struct {
 // plan picks the interpreter (spec/azure.md 20) and gathers what the hook is
 // to see.
 func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
-	j := job{stdin: in.Context, cwd: in.Event.Cwd, inline: in.Hook.Command, script: in.Hook.Script}
+	j := job{stdin: in.Context, cwd: in.Event.Cwd, inline: in.Hook.Command, script: in.Hook.Script,
+		rooted: r.root != nil && in.Hook.Dialect == gate.Antigravity}
 	name := "bash"
 	switch {
 	case j.script != "":

@@ -34,6 +34,10 @@ func (r *Runner) enterBubblewrap(ctx context.Context) {
 		r.status.Reason = err.Error()
 		return
 	}
+	if r.root != nil {
+		r.root.leave(b.mounted)
+		b.root = r.root
+	}
 	if r.tools.bash.file == "" {
 		r.status.Reason = "bash was not found where the sandbox's user can run it: install bash"
 		return

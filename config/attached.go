@@ -31,6 +31,8 @@ func ReadAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate
 // readAttached reads the hooks in the order in which they fire.
 func readAttached(d gate.Dialect, n *node, f *findings) []gate.Hook {
 	switch d {
+	case gate.Antigravity:
+		return readAntigravity(n, f)
 	case gate.AXCode:
 		return readAXCode(n, f)
 	}

@@ -78,7 +78,7 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) 
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), path)
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), commandOptions(cfg, path))
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -89,12 +89,12 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) 
 
 // buildOffline wires an app for single decisions: it counts nothing and leaves
 // nothing behind.
-func buildOffline(ctx context.Context, cfg config.Server, path string) (*app, error) {
+func buildOffline(ctx context.Context, cfg config.Server, commands commandhooks.Options) (*app, error) {
 	dir, err := scratch.Make("")
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, dir.Path(), path)
+	a, err := build(ctx, cfg, dir.Path(), commands)
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
@@ -104,16 +104,15 @@ func buildOffline(ctx context.Context, cfg config.Server, path string) (*app, er
 	return a, nil
 }
 
-// build wires everything but the store. path is where interpreters are looked
-// for when the system's own directories have none.
-func build(ctx context.Context, cfg config.Server, transcriptDir, path string) (*app, error) {
+// build wires everything but the store.
+func build(ctx context.Context, cfg config.Server, transcriptDir string, commands commandhooks.Options) (*app, error) {
 	a := &app{policies: &gate.Policies{}}
 	var errs []error
 	var err error
 	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Roots: cfg.Transcripts.Roots,
 		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine)})
 	errs = append(errs, err)
-	a.runner, err = commandhooks.New(ctx, commandOptions(cfg, path))
+	a.runner, err = commandhooks.New(ctx, commands)
 	errs = append(errs, err)
 	a.models, err = openModels(ctx, cfg.Models)
 	errs = append(errs, err)
@@ -136,6 +135,8 @@ func build(ctx context.Context, cfg config.Server, transcriptDir, path string) (
 // newID is an evaluation id, ordered by time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
+// commandOptions are how command hooks run. path is where interpreters are
+// looked for when the system's own directories have none.
 func commandOptions(cfg config.Server, path string) commandhooks.Options {
 	s := cfg.Sandbox
 	self, _ := os.Executable() // without it hosts without jq stay without jq, and Status says so

@@ -314,7 +314,7 @@ func (h *hookCall) decideHere() ([]byte, error) {
 	app, err := buildOn(h.ctx, cfg, shared, h.getenv("PATH"))
 	if err != nil { // a store that cannot be had opens no gate whose hooks can be asked (DESIGN §2)
 		lost := err
-		if app, err = buildOffline(h.ctx, cfg, h.getenv("PATH")); err != nil {
+		if app, err = buildOffline(h.ctx, cfg, commandOptions(cfg, h.getenv("PATH"))); err != nil {
 			return nil, errors.Join(lost, err)
 		}
 		h.failed(lost, "")

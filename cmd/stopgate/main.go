@@ -68,6 +68,7 @@ type commands struct {
 	Doctor    doctorCommand    `cmd:"" help:"Find why a gate would not gate; send a must-block probe through the installed hook."`
 	Apply     applyCommand     `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
 	Validate  validateCommand  `cmd:"" help:"Check spec files; print what is wrong and where."`
+	RunHooks  runHooksCommand  `cmd:"" help:"Play another system's hook runtime: its payload in, its answer out."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 
@@ -121,7 +122,7 @@ func run(p process, args []string) (code int) {
 		kong.Exit(func(int) { left = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Bind(p),
-		kong.Vars{"server": serverURL(p.getenv), "protocols": strings.Join(wire.Names(), ", "), "hosts": hostNames()},
+		kong.Vars{"server": serverURL(p.getenv), "protocols": strings.Join(wire.Names(), ", "), "hosts": hostNames(), "hookSystems": strings.Join(hookSystemNames(), ", ")},
 	)
 	if err != nil {
 		panic(err)

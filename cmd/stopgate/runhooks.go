@@ -1,0 +1,326 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"stopgate/commandhooks"
+	"stopgate/config"
+	"stopgate/gate"
+	"stopgate/wire"
+)
+
+type runHooksCommand struct {
+	Dialect string `required:"" placeholder:"D" help:"Whose hooks: ${hookSystems}."`
+	Root    string `required:"" placeholder:"DIR" help:"The project's directory; antigravity: what is / in the environment."`
+	Event   string `required:"" placeholder:"E" help:"The event, as that system calls it."`
+	Tool    string `placeholder:"T" help:"The tool, where the payload names none (ax-code)."`
+	Cwd     string `placeholder:"DIR" help:"The working directory, in DIR (DIR; antigravity: DIR/workspace, if that is there)."`
+	Config  string `placeholder:"FILE" help:"Server file, for models and sandbox."`
+	Sandbox string `placeholder:"MODE" help:"auto, bubblewrap, process, container or off."`
+	JSON    bool   `help:"Print the gate's whole decision as JSON, with feedback: what the agent reads after the tool's output."`
+}
+
+// Help is the detail of `stopgate run-hooks --help`.
+func (runHooksCommand) Help() string {
+	return `That system's payload on standard input, its answer on standard output (ax-code, and --json: the decision); what the hooks file has wrong, and what failed, on standard error. Counts nothing. The hooks file is looked for in the working directory, then in DIR; one that does not load is said to, and everything is allowed, as there.
+
+Hooks see the working directory, and may write to it. For antigravity DIR is / in the sandbox: each of its entries lies there, but those that the sandbox has for itself (usr, etc, tmp, …).
+
+Exit codes: 0 whatever the answer; 64 usage, 65 unreadable input, 70 internal.
+
+Example:
+  echo '{"tool_call":{"name":"code_execution","args":{"code":"rm -rf /"}},"environment_id":"e1"}' | stopgate run-hooks --dialect antigravity --root examples/antigravity --event pre_tool_execution`
+}
+
+// hookSystem is what run-hooks knows of a system beside its protocol, which has
+// the dialect's name.
+type hookSystem struct {
+	dialect gate.Dialect
+	// events are its own names of them; none: any name is taken, and one that
+	// nobody knows has no hooks.
+	events []string
+	// files are where hooks lie below a directory. All that there are count, in
+	// this order.
+	files []string
+	// workspace is the usual working directory below the root; empty: the root.
+	workspace string
+	// rooted: the root is / for its hooks.
+	rooted bool
+	// decides: its answer is no JSON of its own, so that our decision is shown.
+	decides bool
+}
+
+func hookSystems() []hookSystem {
+	return []hookSystem{
+		{dialect: gate.Antigravity, events: []string{"pre_tool_execution", "post_tool_execution"},
+			files: []string{".agents/hooks.json"}, workspace: "workspace", rooted: true},
+		{dialect: gate.AXCode, files: []string{".ax-code/hooks.json"}, decides: true},
+		{dialect: gate.ClaudeCode, files: []string{".claude/settings.json", ".claude/settings.local.json"}},
+	}
+}
+
+func hookSystemNames() []string {
+	var names []string
+	for _, s := range hookSystems() {
+		names = append(names, string(s.dialect))
+	}
+	return names
+}
+
+// hookRuntime is one event on its way through another system's hooks.
+type hookRuntime struct {
+	runHooksCommand
+	process
+	system    hookSystem
+	protocol  wire.Protocol
+	root, cwd string // absolute; of a rooted system with symbolic links resolved
+}
+
+// Run answers one payload.
+func (c runHooksCommand) Run(p process) error {
+	p.stderr = visible{p.stderr}
+	run := hookRuntime{runHooksCommand: c, process: p}
+	if err := run.settle(); err != nil {
+		return err
+	}
+	ev, err := run.event()
+	if err != nil {
+		return err
+	}
+	spec := run.spec()
+	d, err := run.decide(ev, spec)
+	if err != nil {
+		return err
+	}
+	return run.answer(ev, d)
+}
+
+// settle checks what was asked for.
+func (r *hookRuntime) settle() error {
+	systems := hookSystems()
+	i := slices.IndexFunc(systems, func(s hookSystem) bool { return string(s.dialect) == r.Dialect })
+	if i < 0 {
+		names := hookSystemNames()
+		return exit{exitUsage, fmt.Errorf("--dialect is %q: want one of %s%s", r.Dialect, strings.Join(names, ", "), config.DidYouMean(r.Dialect, names))}
+	}
+	r.system = systems[i]
+	if names := r.system.events; len(names) > 0 && !slices.Contains(names, r.Event) {
+		return exit{exitUsage, fmt.Errorf("--event is %q: %s has %s%s", r.Event, r.Dialect, strings.Join(names, ", "), config.DidYouMean(r.Event, names))}
+	}
+	r.protocol, _ = wire.Find(r.Dialect) // each has one
+	r.root = absolute(r.Root)
+	r.cwd = r.root
+	if at := filepath.Join(r.root, r.system.workspace); isDir(at) {
+		r.cwd = at
+	}
+	if r.Cwd != "" {
+		r.cwd = absolute(r.Cwd)
+	}
+	for _, dir := range []string{r.root, r.cwd} {
+		if !isDir(dir) {
+			return exit{exitInput, fmt.Errorf("%q is not a directory", dir)}
+		}
+	}
+	if !r.system.rooted {
+		return nil
+	}
+	return r.resolve()
+}
+
+// resolve makes of root and cwd paths without symbolic links. What is / cannot
+// be left.
+func (r *hookRuntime) resolve() error {
+	for _, dir := range []*string{&r.root, &r.cwd} {
+		real, err := filepath.EvalSymlinks(*dir)
+		if err != nil {
+			return exit{exitInput, err}
+		}
+		*dir = real
+	}
+	if rel, err := filepath.Rel(r.root, r.cwd); err != nil || !filepath.IsLocal(rel) {
+		return exit{exitUsage, fmt.Errorf("--cwd is %q, and has to lie in --root, which is / there", r.cwd)}
+	}
+	return nil
+}
+
+func isDir(path string) bool {
+	about, err := os.Stat(path)
+	return err == nil && about.IsDir()
+}
+
+// event reads the payload.
+func (r *hookRuntime) event() (gate.Event, error) {
+	payload, err := io.ReadAll(io.LimitReader(r.stdin, maxPayload+1))
+	if err == nil && len(payload) > maxPayload {
+		err = fmt.Errorf("payload is larger than %d MiB", maxPayload>>20)
+	}
+	if err != nil {
+		return gate.Event{}, exit{exitInput, err}
+	}
+	ev, err := r.protocol.Decode(payload, wire.Options{Event: r.Event, Tool: r.Tool, Cwd: r.cwd})
+	if err != nil {
+		return gate.Event{}, exit{exitInput, err}
+	}
+	if ev.Name.ForTool() && ev.ToolName == "" {
+		ev.ToolName, ev.ToolAliases = r.Tool, wire.Aliases(r.Dialect, r.Tool)
+	}
+	if r.Tool != "" && ev.ToolName != r.Tool {
+		return gate.Event{}, exit{exitInput, fmt.Errorf("payload is about the tool %q, and --tool is %q", ev.ToolName, r.Tool)}
+	}
+	ev.Dry, ev.Cwd = true, r.cwd
+	return ev, nil
+}
+
+// spec is the hooks of every file that loads. It says what keeps others from it:
+// the system that is played goes on without a word.
+func (r *hookRuntime) spec() *gate.Spec {
+	all := &gate.Spec{Kind: gate.Attached(r.system.dialect), Name: wire.DefaultAgent}
+	found := false
+	for _, dir := range slices.Compact([]string{r.cwd, r.root}) {
+		for _, name := range r.system.files {
+			path := filepath.Join(dir, name)
+			data, err := r.read(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			found = true
+			if err != nil {
+				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked: %s\n", path, err)
+				continue
+			}
+			spec, findings := config.ReadAttached(r.system.dialect, wire.DefaultAgent, data)
+			printFindings(r.stderr, []specFile{{path: path, findings: findings}})
+			if spec == nil {
+				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked\n", path)
+				continue
+			}
+			all.Hooks = append(all.Hooks, spec.Hooks...)
+		}
+		if found {
+			return all
+		}
+	}
+	fmt.Fprintf(r.stderr, "no %s in %s: no hook is asked\n", strings.Join(r.system.files, ", "), strings.Join(slices.Compact([]string{r.cwd, r.root}), " or "))
+	return all
+}
+
+// read is a hooks file, which must be a regular one; in a rooted system no
+// symbolic link leads out of the root.
+func (r *hookRuntime) read(path string) ([]byte, error) {
+	const how = os.O_RDONLY | syscall.O_NONBLOCK // a named pipe is no reason to wait
+	var f *os.File
+	var err error
+	if r.system.rooted {
+		f, err = r.openInRoot(path, how)
+	} else {
+		f, err = os.OpenFile(path, how, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if about, err := f.Stat(); err != nil || !about.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSpecFile+1))
+	if err == nil && len(data) > maxSpecFile {
+		err = fmt.Errorf("it is larger than %d MiB", maxSpecFile>>20)
+	}
+	return data, err
+}
+
+func (r *hookRuntime) openInRoot(path string, how int) (*os.File, error) {
+	rel, err := filepath.Rel(r.root, path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(r.root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.OpenFile(rel, how, 0)
+}
+
+// decide asks the hooks. Nothing is kept.
+func (r *hookRuntime) decide(ev gate.Event, spec *gate.Spec) (gate.Decision, error) {
+	if ev.Name == "" { // no hook is about it
+		return gate.Decision{Outcome: gate.Allow, Messages: []gate.Message{}, Hooks: []gate.Verdict{}}, nil
+	}
+	cfg, err := r.config()
+	if err != nil {
+		return gate.Decision{}, err
+	}
+	commands := commandOptions(cfg, r.getenv("PATH"))
+	commands.AsRoot = true
+	if r.system.rooted {
+		commands.Root = r.root
+	}
+	app, err := buildOffline(r.ctx, cfg, commands)
+	if err != nil {
+		return gate.Decision{}, exit{exitInput, err}
+	}
+	defer app.close()
+	if slices.ContainsFunc(spec.Hooks, func(h gate.Hook) bool { return h.Type == gate.CommandHook }) {
+		r.sayUnshown(app.runner)
+	}
+	d, err := app.gate.Decide(r.ctx, ev, gate.Options{Specs: []*gate.Spec{spec}})
+	if err == nil && r.ctx.Err() != nil { // hooks were cut short
+		err = errors.New("interrupted")
+	}
+	return d, err
+}
+
+// config is the server file's, with what hooks of the person at the command line
+// may see: the directory that they work in.
+func (r *hookRuntime) config() (config.Server, error) {
+	o := overrides{sandbox: r.Sandbox}
+	if config.DefaultData(r.getenv) == "" {
+		o.data = filepath.Join(os.TempDir(), "stopgate") // not used, and not hidden from hooks
+	}
+	cfg, err := loadConfig(r.process, r.Config, o)
+	if err != nil {
+		return config.Server{}, err
+	}
+	cfg.Transcripts.Roots = []string{"/"} // whatever file they name, they may read
+	if !r.system.rooted {
+		cfg.Sandbox.Workspace, cfg.Sandbox.WorkspaceRoots = config.WorkspaceReadWrite, []string{r.cwd}
+	}
+	return cfg, nil
+}
+
+func (r *hookRuntime) sayUnshown(runner *commandhooks.Runner) {
+	for _, what := range runner.Unshown() {
+		fmt.Fprintf(r.stderr, "%s: warning: hooks do not see %s\n", r.root, what)
+	}
+}
+
+// answer writes what the system's agent would be told, and what went wrong
+// meanwhile.
+func (r *hookRuntime) answer(ev gate.Event, d gate.Decision) error {
+	for _, v := range d.Hooks {
+		if v.Failure != nil {
+			fmt.Fprintf(r.stderr, "%s: %s\n", v.Name, v.Failure)
+		}
+	}
+	if r.JSON || r.system.decides {
+		return printJSON(r.stdout, struct {
+			gate.Decision
+			Feedback string `json:"feedback"`
+		}{d.WithoutEvidence(), d.AdditionalContext})
+	}
+	body := r.protocol.Encode(ev, d).Body
+	if len(body) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(r.stdout, "%s\n", body)
+	return err
+}
