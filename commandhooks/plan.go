@@ -20,6 +20,8 @@ type job struct {
 	isTranscript func(path string, info os.FileInfo) bool
 	cwd          string // the agent's working directory
 	rooted       bool   // Options.Root is / for it
+	// env is over what every hook finds in its environment; see withHost.
+	env map[string]string
 }
 
 // plan picks the interpreter (spec/azure.md 20) and gathers what the hook is
@@ -46,6 +48,10 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 	}
 	if j.interpreter.file == "" {
 		return job{}, failed(gate.InterpreterMissing, "%s was not found when the gate started: install it, and start the gate anew", name)
+	}
+	if in.Hook.Dialect == gate.AXCode {
+		j.env = axCodeEnv(r.opt.HostEnv, in)
+		return j, nil // it knows of no conversation
 	}
 	if in.Transcript != nil {
 		j.isTranscript = func(string, os.FileInfo) bool { return true }

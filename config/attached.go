@@ -33,6 +33,8 @@ func readAttached(d gate.Dialect, n *node, f *findings) []gate.Hook {
 	switch d {
 	case gate.Antigravity:
 		return readAntigravity(n, f)
+	case gate.AXCode:
+		return readAXCode(n, f)
 	case gate.ClaudeCode:
 		return readClaudeCode(n, f)
 	}

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/wasilibs/go-re2"
@@ -14,6 +15,7 @@ type Matcher struct {
 	source string
 	all    bool
 	exact  []string // alternatives when the pattern holds only literal names
+	starts []string // beginnings of names, of a dialect without patterns
 	re     *re2.Regexp
 }
 
@@ -69,17 +71,11 @@ func (m Matcher) Match(tool string) bool {
 	switch {
 	case m.all:
 		return true
-	case m.exact != nil:
-		for _, name := range m.exact {
-			if name == tool {
-				return true
-			}
-		}
-		return false
 	case m.re != nil:
 		return m.re.MatchString(tool)
 	}
-	return false
+	return slices.Contains(m.exact, tool) ||
+		slices.ContainsFunc(m.starts, func(start string) bool { return strings.HasPrefix(tool, start) })
 }
 
 // String is the pattern as it was declared.
