@@ -171,6 +171,8 @@ func TestClaudeCode5HooksTogether(t *testing.T) {
 		{"continue:false blocks a tool with its reason", PreToolUse, []Verdict{deny, halt}, Block, "enough", ""},
 		{"continue:false lets a Stop go, whoever blocks it", Stop, []Verdict{deny, let}, Allow, "", ""},
 		{"a Stop is blocked without a reason too", Stop, []Verdict{{Outcome: Block}}, Block, defaultReason, ""},
+		{"a context alone is what a Stop goes on with", Stop, []Verdict{{Outcome: Block, AdditionalContext: "look again"}}, Block, "look again", ""},
+		{"a context beside a reason", Stop, []Verdict{{Outcome: Block, Reason: "no", AdditionalContext: "look again"}}, Block, "no", "look again"},
 		{"what failed says nothing", Stop, []Verdict{unheard}, Allow, "", ""},
 		{"a context of what gives no verdict", PreToolUse, []Verdict{{Outcome: NoVerdict, Failure: unheard.Failure, FailMode: FailAllow, AdditionalContext: "c"}}, Allow, "", "c"},
 	} {
