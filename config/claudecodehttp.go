@@ -42,15 +42,12 @@ func (r *claudeCodeReader) headers(o *object, allowed []string) []gate.Header {
 	var headers []gate.Header
 	for _, f := range list.node.fields {
 		path := list.child(f.name)
-		switch {
-		case !headerName.MatchString(f.name):
-			r.refuse(path, f.pos, "header %q has a name that no header can have", cut(f.name))
-			continue
-		case f.value.kind != textKind:
+		if f.value.kind != textKind {
 			r.errorf(path, f.value.pos, "header %q is %s, want text", cut(f.name), f.value.describe())
 			continue
-		case strings.ContainsFunc(f.value.text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
-			r.refuse(path, f.value.pos, "header %q holds a line break or another control character", cut(f.name))
+		}
+		if fault := gate.HeaderFault(f.name, f.value.text); fault != "" {
+			r.refuse(path, f.pos, "header %q %s", cut(f.name), fault)
 			continue
 		}
 		for _, found := range headerVariable.FindAllStringSubmatch(f.value.text, -1) {
