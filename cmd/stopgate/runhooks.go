@@ -229,6 +229,11 @@ func (r *hookRuntime) hooks() *gate.Spec {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked\n", path)
 				continue
 			}
+			if len(r.system.files) > 1 { // each counts from 0
+				for i := range spec.Hooks {
+					spec.Hooks[i].Name = filepath.Base(name) + " " + spec.Hooks[i].Name
+				}
+			}
 			all.Hooks = append(all.Hooks, spec.Hooks...)
 		}
 		if found {
