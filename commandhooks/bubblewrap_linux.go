@@ -257,7 +257,7 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	s.add("--", "/bin/sh", "-c", latched, "hook")
 	s.add(j.argv(script)...)
 	box := &boxed{status: status, block: block, latch: latch}
-	p, failure := b.launch(ctx, s, user, stdio, box)
+	p, failure := b.launch(ctx, s, user, stdio, withHost(b.environ, j.env), box)
 	if failure != nil {
 		box.clear()
 	}
@@ -266,7 +266,7 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 
 // launch starts bwrap. It has a process group of its own, since a Ctrl-C at the
 // gate's terminal lets running hooks finish.
-func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, box *boxed) (*process, *gate.Failure) {
+func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, environ []string, box *boxed) (*process, *gate.Failure) {
 	if s.err != nil {
 		return nil, failed(gate.Internal, "files for the sandbox: %v", s.err)
 	}
@@ -275,7 +275,7 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Crede
 			_ = f.Chown(int(user.Uid), int(user.Gid)) // a hook that needs it says so itself
 		}
 	}
-	bwrap, err := os.StartProcess(b.file, s.args, &os.ProcAttr{Dir: "/", Env: b.environ, Files: s.files,
+	bwrap, err := os.StartProcess(b.file, s.args, &os.ProcAttr{Dir: "/", Env: environ, Files: s.files,
 		Sys: &syscall.SysProcAttr{Credential: user, Setpgid: true}})
 	s.close()
 	if err != nil {

@@ -139,6 +139,9 @@ type Options struct {
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them.
 	Env map[string]string
+	// HostEnv is the environment of the agent's host, as [os.Environ] has it.
+	// Hooks of AX Code get it sanitised, all others nothing of it (DESIGN §9).
+	HostEnv []string
 	// Path is a search path for interpreters, tried after the system's own
 	// directories. Empty: those alone.
 	Path string
@@ -168,7 +171,8 @@ type Runner struct {
 	start  launcher // nil when no hook can be run
 	status Status
 	slots  chan struct{}
-	root   *rootDir // nil: Options.Root is not set
+	axCode chan struct{} // slots of AX Code's hooks, which have one of the others too
+	root   *rootDir      // nil: Options.Root is not set
 }
 
 // New finds the interpreters and tries the sandbox by running a script in it.
@@ -191,7 +195,7 @@ func New(ctx context.Context, opt Options) (*Runner, error) {
 	}
 	closeOnExec()
 	scratch.Sweep("") // of gates that were killed
-	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), status: Status{Mode: opt.Mode}, root: root}
+	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), axCode: make(chan struct{}, axCodeParallel), status: Status{Mode: opt.Mode}, root: root}
 	switch opt.Mode {
 	case Off:
 		r.status.Reason = "command hooks are switched off (sandbox mode off)"
@@ -254,21 +258,37 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	select {
-	case r.slots <- struct{}{}:
-	default:
-		select {
-		case r.slots <- struct{}{}:
-		case <-ctx.Done():
-			return noVerdict(gate.Overloaded, "no slot came free in time: %d command hooks were running", cap(r.slots))
+	if in.Hook.Dialect == gate.AXCode {
+		if failure := take(ctx, r.axCode); failure != nil {
+			return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 		}
+		defer func() { <-r.axCode }()
+	}
+	if failure := take(ctx, r.slots); failure != nil {
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	defer func() { <-r.slots }()
 	e, failure := run(ctx, r.start, j)
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	return judge(in.Hook.Dialect, in.Event.Name, e)
+	return judge(in.Hook, in.Event.Name, e)
+}
+
+// take waits for a slot, which the caller gives back. One that is free is taken
+// even if the time is up, so that a hook without time ends as its dialect has it.
+func take(ctx context.Context, slots chan struct{}) *gate.Failure {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return failed(gate.Overloaded, "no slot came free in time: %d command hooks were running", cap(slots))
+	}
 }
 
 // noVerdict is the verdict of a hook that could not be asked.

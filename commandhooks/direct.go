@@ -75,7 +75,7 @@ func (d direct) startIn(home string, j job, stdio [3]*os.File) (*os.Process, *ga
 	// The shell sets the limits on itself and becomes the interpreter: there is
 	// no moment at which the hook runs without them.
 	argv = append([]string{"/bin/sh", "-c", failsafe + d.opt.Limits.ulimits() + `; exec "$@"`, "hook"}, argv...)
-	proc, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: dir, Env: environment(d.opt, path, tmp),
+	proc, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: dir, Env: withHost(environment(d.opt, path, tmp), j.env),
 		Files: stdio[:], Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
 		return nil, couldNotStart(argv[0], err)

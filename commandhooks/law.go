@@ -34,8 +34,8 @@ type text struct {
 
 // judge reads an ending by the law of the hook's dialect. It is a function of
 // values.
-func judge(of gate.Dialect, event gate.EventName, e ending) gate.Verdict {
-	v := e.verdict(of, event)
+func judge(h *gate.Hook, event gate.EventName, e ending) gate.Verdict {
+	v := e.verdict(h, event)
 	if e.lost {
 		v.Notes = append(v.Notes, gate.TranscriptLost)
 	}
@@ -43,11 +43,17 @@ func judge(of gate.Dialect, event gate.EventName, e ending) gate.Verdict {
 	return v
 }
 
-func (e ending) verdict(of gate.Dialect, event gate.EventName) gate.Verdict {
+func (e ending) verdict(h *gate.Hook, event gate.EventName) gate.Verdict {
+	switch h.Dialect { // to whom no end is like another
+	case gate.AXCode:
+		return e.axCodeVerdict(h)
+	case gate.ClaudeCode:
+		return e.claudeCode(h.Event)
+	}
 	if v, ended := e.ended(); !ended {
 		return v
 	}
-	if of == gate.Antigravity {
+	if h.Dialect == gate.Antigravity {
 		return e.antigravity(event)
 	}
 	return e.azure(event)

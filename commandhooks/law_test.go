@@ -132,7 +132,7 @@ func TestAzure42FailuresSayWhy(t *testing.T) {
 		{"flood", ending{stdout: text{kept: []byte("{}"), cut: true}}, "output_too_large: the hook wrote more than 1048576 bytes to standard output"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := judge(gate.Azure, gate.Stop, tt.end)
+			v := judge(&gate.Hook{Dialect: gate.Azure}, gate.Stop, tt.end)
 			if v.Outcome != gate.NoVerdict || v.Failure == nil || v.Failure.Error() != tt.want {
 				t.Errorf("got %s\nwant %s", show(v), tt.want)
 			}
@@ -166,7 +166,7 @@ func FuzzCommandOutput(f *testing.F) {
 			signal = signalName(syscall.Signal(number))
 		}
 		e := ending{code: code, signal: signal, timedOut: timedOut, stdout: text{stdout, cut}, stderr: text{kept: stderr}}
-		v := judge(gate.Azure, gate.EventName(strings.ToValidUTF8(event, "?")), e) // names of events are ours
+		v := judge(&gate.Hook{Dialect: gate.Azure}, gate.EventName(strings.ToValidUTF8(event, "?")), e) // names of events are ours
 		exited := !timedOut && signal == ""
 		switch {
 		case (v.Outcome == gate.NoVerdict) != (v.Failure != nil):

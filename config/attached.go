@@ -32,8 +32,13 @@ func ReadAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate
 
 // readAttached reads the hooks in the order in which they fire.
 func readAttached(d gate.Dialect, n *node, f *findings) []gate.Hook {
-	if d == gate.Antigravity {
+	switch d {
+	case gate.Antigravity:
 		return readAntigravity(n, f)
+	case gate.AXCode:
+		return readAXCode(n, f)
+	case gate.ClaudeCode:
+		return readClaudeCode(n, f)
 	}
 	f.errorf("", n.pos, "hooks of %s are not read here", d)
 	return nil

@@ -39,7 +39,7 @@ func TestClaudeCode5Answers(t *testing.T) {
 			Verdict{Outcome: Block, Reason: "r", AdditionalContext: "c"}},
 		{"context after a tool", hso("PostToolUse", `,"additionalContext":"c"`), PostToolUse, Verdict{Outcome: Allow, AdditionalContext: "c"}},
 		{"context of a session", hso("SessionStart", `,"additionalContext":"c"`), Start, Verdict{Outcome: Allow, AdditionalContext: "c"}},
-		{"a context on Stop makes the turn go on", hso("Stop", `,"additionalContext":"c"`), Stop, Verdict{Outcome: Block, Reason: "c"}},
+		{"a context on Stop makes the turn go on", hso("Stop", `,"additionalContext":"c"`), Stop, Verdict{Outcome: Block, AdditionalContext: "c"}},
 		{"context that stands elsewhere", `{"additionalContext":"c"}`, Stop, Verdict{Outcome: Allow, Notes: []Note{ContextIgnored}}},
 		{"continue:false lets a Stop go, whatever else is said", `{"continue":false,"stopReason":"enough","decision":"block","reason":"r"}`, Stop,
 			Verdict{Outcome: Allow, Reason: "enough", Notes: halted}},

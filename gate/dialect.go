@@ -39,7 +39,7 @@ func (h *Hook) told(ev *Event, loop loopState, transcript Transcript) []byte {
 	case AXCode:
 		return axCodePayload(ev)
 	case ClaudeCode:
-		return claudeCodePayload(ev, loop, transcript)
+		return claudeCodePayload(h, ev, loop, transcript)
 	}
 	return contextJSON(ev, h, loop, transcript)
 }
@@ -68,7 +68,10 @@ func (d Dialect) rule(ev *Event, verdicts []Verdict) ruling {
 
 // endsTurn reports whether after this verdict the dialect's further hooks are
 // not run (spec/ax-code.md 10).
-func (d Dialect) endsTurn(v *Verdict) bool { return d == AXCode && v.Outcome == Block }
+func (h *Hook) endsTurn(v *Verdict) bool {
+	blocks := v.Outcome == Block || v.Outcome == NoVerdict && h.FailMode == FailBlock
+	return h.Dialect == AXCode && blocks
+}
 
 // inDialect is the name that an agent of that dialect has for one of a host's
 // tools: own is the dialect's name of a canonical tool, empty where it has none.

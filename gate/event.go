@@ -18,6 +18,15 @@ const (
 	SubagentStop       EventName = "SubagentStop"
 )
 
+// Moments that hooks of some dialects watch, and that nothing can be blocked on.
+// They are not among [EventNames]: no other hook is about them.
+const (
+	SessionEnd  EventName = "SessionEnd"
+	PreCompact  EventName = "PreCompact"
+	PostCompact EventName = "PostCompact"
+	Interrupt   EventName = "Interrupt"
+)
+
 // EventNames lists every event, in the order of an agent's life.
 var EventNames = []EventName{Start, UserPromptSubmit, PreToolUse, PostToolUse, PostToolUseFailure, Stop, SubagentStop}
 

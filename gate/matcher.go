@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/wasilibs/go-re2"
@@ -14,6 +15,7 @@ type Matcher struct {
 	source string
 	all    bool
 	exact  []string // alternatives when the pattern holds only literal names
+	starts []string // beginnings of names, of a dialect without patterns
 	re     *re2.Regexp
 }
 
@@ -33,22 +35,32 @@ func CompileMatcher(pattern string) (Matcher, error) {
 		m.exact = strings.Split(pattern, "|")
 		return m, nil
 	}
-	// The standard library reads the same syntax and is silent about what it
-	// refuses, where RE2 writes to standard error. It also sees the pattern by
-	// itself: the wrapping below would rescue a broken one, as "a)(b" is.
-	tree, err := syntax.Parse(pattern, syntax.Perl)
+	re, err := compilePattern(pattern, `\A(?:`+pattern+`)\z`)
 	if err != nil {
-		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %s", pattern, explainPattern(pattern, err))
-	}
-	if PatternCost(tree) > MaxPatternCost {
-		return Matcher{}, fmt.Errorf("matcher %q is too costly: shorten its repetitions", pattern)
-	}
-	re, err := re2.Compile(`\A(?:` + pattern + `)\z`)
-	if err != nil {
-		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %w", pattern, err)
+		return Matcher{}, err
 	}
 	m.re = re
 	return m, nil
+}
+
+// compilePattern compiles a matcher in the form that is run, if RE2 can run the
+// pattern that was written.
+func compilePattern(pattern, run string) (*re2.Regexp, error) {
+	// The standard library reads the same syntax and is silent about what it
+	// refuses, where RE2 writes to standard error. It also sees the pattern by
+	// itself: the wrapping would rescue a broken one, as "a)(b" is.
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("matcher %q is not a valid RE2 pattern: %s", pattern, explainPattern(pattern, err))
+	}
+	if PatternCost(tree) > MaxPatternCost {
+		return nil, fmt.Errorf("matcher %q is too costly: shorten its repetitions", pattern)
+	}
+	re, err := re2.Compile(run)
+	if err != nil {
+		return nil, fmt.Errorf("matcher %q is not a valid RE2 pattern: %w", pattern, err)
+	}
+	return re, nil
 }
 
 // Match reports whether the hook is about a tool of this name.
@@ -59,17 +71,11 @@ func (m Matcher) Match(tool string) bool {
 	switch {
 	case m.all:
 		return true
-	case m.exact != nil:
-		for _, name := range m.exact {
-			if name == tool {
-				return true
-			}
-		}
-		return false
 	case m.re != nil:
 		return m.re.MatchString(tool)
 	}
-	return false
+	return slices.Contains(m.exact, tool) ||
+		slices.ContainsFunc(m.starts, func(start string) bool { return strings.HasPrefix(tool, start) })
 }
 
 // String is the pattern as it was declared.
