@@ -9,7 +9,7 @@ import (
 
 // The permission rules of Claude Code, as the `if` of a hook has them
 // (spec/claude-code.md 1).
-func TestClaudeCode1Rules(t *testing.T) {
+func TestClaudeCode01Rules(t *testing.T) {
 	bash := func(command string) string { return string(mustJSON(map[string]string{"command": command})) }
 	file := func(path string) string { return string(mustJSON(map[string]string{"file_path": path})) }
 	for _, c := range []struct {
@@ -118,7 +118,7 @@ func TestClaudeCode1Rules(t *testing.T) {
 	}
 }
 
-func TestClaudeCode1RulesThatAreNone(t *testing.T) {
+func TestClaudeCode01RulesThatAreNone(t *testing.T) {
 	for rule, want := range map[string]string{
 		"Bash(git":               "not of the form",
 		"(x)":                    "not of the form",

@@ -25,7 +25,7 @@ func (noTranscripts) Attach(context.Context, *gate.Event) (gate.Transcript, erro
 
 // What a hook is told of an event that Claude Code itself sent is what Claude
 // Code sent: every captured payload, member by member.
-func TestClaudeCode1RealPayloads(t *testing.T) {
+func TestClaudeCode01RealPayloads(t *testing.T) {
 	dir := contract.Dir(t, "wire/claude-code")
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
