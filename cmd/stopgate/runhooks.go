@@ -296,7 +296,7 @@ func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, 
 	if r.system.rooted {
 		commands.Root = r.root
 	}
-	app, err := buildOffline(r.ctx, cfg, commands)
+	app, err := buildOffline(r.ctx, cfg, commands, r.getenv)
 	if err != nil {
 		return gate.Decision{}, exit{exitInput, err}
 	}
