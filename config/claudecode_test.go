@@ -19,7 +19,7 @@ var sameHooks = cmp.Options{
 	cmpopts.EquateEmpty(),
 }
 
-func TestClaudeCode1Handlers(t *testing.T) {
+func TestClaudeCode01Handlers(t *testing.T) {
 	const settings = `{
   "$schema": "https://example.com/settings.json", "model": "opus", "permissions": {"allow": ["Bash"]},
   "hooks": {
@@ -88,7 +88,7 @@ func claudeHook(event, group, hook string) string {
 
 // What settings say that does not do what it looks like. Hooks that are never
 // asked are left out.
-func TestClaudeCode1And2Warnings(t *testing.T) {
+func TestClaudeCode01And02Warnings(t *testing.T) {
 	const run = `{"type":"command","command":"x"}`
 	for _, c := range []struct {
 		name, settings string
@@ -150,7 +150,7 @@ func TestClaudeCode1And2Warnings(t *testing.T) {
 }
 
 // What is refused, and whether Claude Code would refuse it too.
-func TestClaudeCode1And2Errors(t *testing.T) {
+func TestClaudeCode01And02Errors(t *testing.T) {
 	const run = `{"type":"command","command":"x"}`
 	for _, c := range []struct {
 		name, settings string
@@ -208,7 +208,7 @@ func TestClaudeCode1And2Errors(t *testing.T) {
 
 // The families that hooks of Claude Code name their models by stand for tiers,
 // where the server file gives them no other meaning.
-func TestClaudeCode1ModelFamilies(t *testing.T) {
+func TestClaudeCode01ModelFamilies(t *testing.T) {
 	m := Models{Providers: map[string]Provider{"p": {}}, Default: "p",
 		Tiers:    map[string]string{"ReasoningFast": "p/small", "GeneralPurpose": "p/middle", "Reasoning": "p/large"},
 		Fallback: map[string][]string{"GeneralPurpose": {"p/other"}, "opus": {"p/spare"}}}

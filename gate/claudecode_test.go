@@ -17,7 +17,7 @@ func claudeMatcher(t *testing.T, pattern string) Matcher {
 	return m
 }
 
-func TestClaudeCode2WhatAHookIsAbout(t *testing.T) {
+func TestClaudeCode02WhatAHookIsAbout(t *testing.T) {
 	rule, err := CompileRule("Bash(git push *)")
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestClaudeCode2WhatAHookIsAbout(t *testing.T) {
 
 // An event that came from Claude Code is told as it came, but for what the gate
 // knows better.
-func TestClaudeCode1PayloadOfItsOwnEvents(t *testing.T) {
+func TestClaudeCode01PayloadOfItsOwnEvents(t *testing.T) {
 	sent := `{"session_id":"s","transcript_path":"/far/t.jsonl","cwd":"/w","permission_mode":"plan","effort":{"level":"low"},` +
 		`"hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"a<b","background_tasks":[],"new_member":[1,2.50]}`
 	ev := Event{Name: Stop, Protocol: "claude-code", Payload: []byte(sent)}
@@ -91,7 +91,7 @@ func (view) Path() string    { return "/view.txt" }
 func (view) RawPath() string { return "/raw.jsonl" }
 
 // Events of other hosts are told as Claude Code would tell them.
-func TestClaudeCode1PayloadOfOtherHosts(t *testing.T) {
+func TestClaudeCode01PayloadOfOtherHosts(t *testing.T) {
 	codex := func(name EventName) Event {
 		return Event{Name: name, Protocol: "codex", Session: "s", Cwd: "/w", ToolName: "exec_command", ToolAliases: []string{"Bash"},
 			ToolInput: json.RawMessage(`{"cmd":"ls"}`), ToolResult: "out", ToolSucceeded: true, Payload: []byte(`{"tool_use_id":"call_1","source":"resume"}`)}
@@ -147,7 +147,7 @@ func TestClaudeCode1PayloadOfOtherHosts(t *testing.T) {
 	}
 }
 
-func TestClaudeCode5HooksTogether(t *testing.T) {
+func TestClaudeCode05HooksTogether(t *testing.T) {
 	deny, ask := Verdict{Outcome: Block, Reason: "no"}, Verdict{Outcome: Ask, Reason: "sure?"}
 	deferred := Verdict{Outcome: Ask, Reason: "later", Notes: []Note{Deferred}}
 	halt := Verdict{Outcome: Block, Reason: "enough", Notes: []Note{HaltRequested}}
@@ -192,7 +192,7 @@ func TestClaudeCode5HooksTogether(t *testing.T) {
 }
 
 // Other loops end after eight rejections too.
-func TestClaudeCode7OtherLoops(t *testing.T) {
+func TestClaudeCode07OtherLoops(t *testing.T) {
 	no := says(Verdict{Outcome: Block, Reason: "tests fail"})
 	t.Run("fault loop-01: a sub-agent's own", func(t *testing.T) {
 		g := newGate(newMemory(), answers{"c": no}, attached(ClaudeCode, Hook{Name: "c", Event: SubagentStop, Matcher: claudeMatcher(t, "")}))
@@ -216,7 +216,7 @@ func TestClaudeCode7OtherLoops(t *testing.T) {
 }
 
 // continue:false of one dialect is no word over the hooks of another.
-func TestClaudeCode5ContinueFalseAndOtherDialects(t *testing.T) {
+func TestClaudeCode05ContinueFalseAndOtherDialects(t *testing.T) {
 	g := newGate(newMemory(), answers{"k": says(Verdict{Outcome: Block, Reason: "tests"}), "c": says(Verdict{Outcome: Allow, Notes: []Note{HaltRequested}})},
 		agent(Hook{Name: "k"}), attached(ClaudeCode, Hook{Name: "c", Event: Stop}))
 	if d := decide(t, g, stop("s")); d.Outcome != Block || d.Reason != "tests" {

@@ -10,7 +10,7 @@ import (
 
 // A prompt hook of Claude Code is judged as others are: the reply {ok, reason,
 // impossible?} of spec/claude-code.md 6.
-func TestClaudeCode6PromptReply(t *testing.T) {
+func TestClaudeCode06PromptReply(t *testing.T) {
 	const ok, refusal, hopeless = `{"ok":true}`, `{"ok":false,"reason":"run the tests"}`, `{"ok":false,"reason":"a person must approve","impossible":true}`
 	for _, c := range []struct {
 		name, reply string
@@ -56,7 +56,7 @@ func TestClaudeCode6PromptReply(t *testing.T) {
 
 // The judge is told where the answer stands in Claude Code's own payload, and
 // $ARGUMENTS is that payload (fault promptctx-02: with the answer in it).
-func TestClaudeCode6ArgumentsAreThePayload(t *testing.T) {
+func TestClaudeCode06ArgumentsAreThePayload(t *testing.T) {
 	for _, c := range []struct {
 		event gate.EventName
 		want  bool
