@@ -205,7 +205,7 @@ func (r *claudeCodeReader) timeout(o *object, usual time.Duration) time.Duration
 		r.errorf(o.child("timeout"), n.pos, "timeout is %s, want more than 0 (seconds)", n.text)
 		return usual
 	}
-	d := time.Duration(min(seconds, maxTimeout.Seconds()) * float64(time.Second))
+	d := max(time.Duration(min(seconds, maxTimeout.Seconds())*float64(time.Second)), time.Millisecond)
 	if whole, ok := n.whole(); ok && whole%1000 == 0 {
 		r.warnf(o.child("timeout"), n.pos, "timeout of %d s: the unit is seconds, not milliseconds", whole)
 	}

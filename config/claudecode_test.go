@@ -228,3 +228,27 @@ func TestClaudeCode01ModelFamilies(t *testing.T) {
 		t.Errorf("in place of a name of the server file's (-want +got)\n%s", diff)
 	}
 }
+
+// Whatever stands in settings, reading them neither fails nor makes a hook that
+// cannot be asked.
+func FuzzReadClaudeCode(f *testing.F) {
+	f.Add(claudeHook("PreToolUse", `"matcher":"Edit.*",`, `{"type":"command","command":"x","args":["y"],"if":"Edit(src/**)","timeout":0.1}`))
+	f.Add(claudeHook("Stop", "", `{"type":"agent","prompt":"done?","model":"opus","continueOnBlock":true}`))
+	f.Add(claudeHook("PreToolUse", "", `{"type":"http","url":"http://x/","headers":{"A":"$B"},"allowedEnvVars":["B"]}`))
+	f.Add(claudeHook("Stop", "", `{"type":"command","command":"x","timeout":1e-300}`))
+	f.Fuzz(func(t *testing.T, settings string) {
+		spec, findings := ReadAttached(gate.ClaudeCode, "a", []byte(settings))
+		if (spec == nil) != gate.HasErrors(findings) {
+			t.Fatalf("spec %v, findings %v", spec, findings)
+		}
+		if spec == nil {
+			return
+		}
+		for _, h := range spec.Hooks {
+			asked := h.Type == gate.CommandHook && h.Command != "" || h.Type == gate.HTTPHook && h.URL != "" || h.Type == gate.PromptHook && h.Prompt != ""
+			if !asked || h.Timeout <= 0 || h.FailMode != gate.FailAllow || h.Name == "" {
+				t.Errorf("%+v", h)
+			}
+		}
+	})
+}
