@@ -46,11 +46,11 @@ var reserved = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/l
 // scriptDir is where a sandbox has the hook's script and our jq.
 const scriptDir = "/hook"
 
-// hiddenIn are the hidden paths below what is mounted, as the hook would see
-// them. usable says whether a path, symbolic links resolved, can be mounted
+// hiddenIn are the hidden paths below what is mounted, with what the hook would
+// see there. usable says whether a path, symbolic links resolved, can be mounted
 // over: what a hook cannot even reach needs no hiding.
-func (w Workspace) hiddenIn(all []mounted, usable func(real string) bool) []string {
-	var paths []string
+func (w Workspace) hiddenIn(all []mounted, usable func(real string) bool) []mounted {
+	var found []mounted
 	for _, hidden := range w.Hidden {
 		real, err := filepath.EvalSymlinks(hidden)
 		if err != nil || !usable(real) {
@@ -58,9 +58,9 @@ func (w Workspace) hiddenIn(all []mounted, usable func(real string) bool) []stri
 		}
 		for _, m := range all {
 			if rel, err := filepath.Rel(m.source, real); err == nil && within(real, m.source) {
-				paths = append(paths, filepath.Join(m.path, rel))
+				found = append(found, mounted{source: real, path: filepath.Join(m.path, rel)})
 			}
 		}
 	}
-	return paths
+	return found
 }

@@ -48,7 +48,7 @@ func readAntigravity(n *node, f *findings) []gate.Hook {
 		f.errorf("", n.pos, "hooks.json has %d handlers, want at most %d", len(r.hooks), maxAttached)
 	}
 	if f.errors > 0 {
-		f.errorf("", n.pos, "an environment of the Gemini API loads nothing of this file: none of its hooks is asked, and every call goes on")
+		f.errorf("", n.pos, "nothing of this file is loaded, as in an environment of the Gemini API: none of its hooks is asked, and every call goes on")
 	}
 	return r.hooks
 }
@@ -192,28 +192,25 @@ func (r *antigravityReader) headers(o *object) []gate.Header {
 	}
 	var headers []gate.Header
 	for _, f := range list.node.fields {
-		path, canonical := list.child(f.name), http.CanonicalHeaderKey(f.name)
-		switch {
-		case !headerName.MatchString(f.name):
-			r.errorf(path, f.pos, "header %q has a name that no header can have", cut(f.name))
-		case f.value.kind != textKind:
+		path := list.child(f.name)
+		if f.value.kind != textKind {
 			r.errorf(path, f.value.pos, "header %q is %s, want text", cut(f.name), f.value.describe())
-		case strings.ContainsFunc(f.value.text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
-			r.errorf(path, f.value.pos, "header %q holds a line break or another control character", cut(f.name))
-		default:
-			if slices.Contains(secretHeaders, canonical) {
-				r.warnf(path, f.pos, "header %q looks like a secret, and this file is no place for one: put it into the network's transform for the host", cut(f.name))
-			}
-			headers = append(headers, gate.Header{Name: f.name, Value: f.value.text})
+			continue
 		}
+		if fault := gate.HeaderFault(f.name, f.value.text); fault != "" {
+			r.errorf(path, f.pos, "header %q %s", cut(f.name), fault)
+			continue
+		}
+		if slices.Contains(secretHeaders, http.CanonicalHeaderKey(f.name)) {
+			r.warnf(path, f.pos, "header %q looks like a secret, and this file is no place for one: put it into the network's transform for the host", cut(f.name))
+		}
+		headers = append(headers, gate.Header{Name: f.name, Value: f.value.text})
 	}
 	return headers
 }
 
-var (
-	headerName    = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}$") // a token of RFC 9110
-	secretHeaders = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Goog-Api-Key"}
-)
+// secretHeaders are those whose values say who somebody is.
+var secretHeaders = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Goog-Api-Key"}
 
 // matcher: spec/antigravity.md 5–8. A pattern that RE2 does not take matches
 // nothing there, and the file is loaded all the same.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"stopgate/gate"
@@ -15,6 +16,7 @@ import (
 // is nil where one is an error: a file that its own system drops whole is
 // dropped whole here.
 func ReadAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate.Finding) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // no part of the document
 	var f findings
 	docs, err := readDocuments(data, true, &f)
 	if err != nil {

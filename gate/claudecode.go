@@ -18,5 +18,20 @@ func claudeCodePayload(ev *Event, loop loopState, transcript Transcript) []byte 
 // claudeCodeRuling: deny beats ask beats allow; every context is kept
 // (spec/claude-code.md 5).
 func claudeCodeRuling(ev *Event, verdicts []Verdict) ruling {
-	return strictest(ev, verdicts)
+	r := strictest(ev, verdicts)
+	for i := range verdicts {
+		if v := &verdicts[i]; v.AdditionalContext != "" {
+			v.Injected = true
+			r.contexts = append(r.contexts, v.AdditionalContext)
+		}
+	}
+	return r
+}
+
+// claudeCodeEvent is what Claude Code calls an event.
+func claudeCodeEvent(n EventName) string {
+	if n == Start {
+		return "SessionStart"
+	}
+	return string(n)
 }

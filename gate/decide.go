@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,6 +44,10 @@ type Options struct {
 	// AllActive asks agent-level hooks that are inactive as well: what is tried
 	// is meant to be tried.
 	AllActive bool
+	// Caller ends when nobody waits for the answer any more. Judges, which cost
+	// money, are then stopped; scripts, whose effects stand, run to their end. nil:
+	// somebody always waits, or will ask again.
+	Caller context.Context
 
 	forHost bool // see [Gate.DecideForHost]
 }
@@ -55,11 +60,12 @@ type Options struct {
 // [*Error] with CodeNotFound (unknown agent) or CodeValidation (a transcript
 // that may not be read); or since it has one already: CodeConflict (another
 // decision answered its key meanwhile) or CodeIdempotencyMismatch (its key
-// belongs to another body). Whatever else goes wrong is inside the decision.
+// belongs to another body); or [ErrAbandoned]. Whatever else goes wrong is inside
+// the decision.
 //
 // When ctx ends, hooks that still run have timed out.
 func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, error) {
-	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), idempotency: opt.Idempotency, forHost: opt.forHost}
+	e := &evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), idempotency: opt.Idempotency, forHost: opt.forHost, caller: opt.Caller}
 
 	policies := g.Policies
 	if opt.Specs != nil {
@@ -93,8 +99,16 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 		e.verdicts = e.evaluate(ctx, transcript)
 		d, err = e.commit(ctx)
 	}
+	if e.abandoned.Load() {
+		return Decision{}, ErrAbandoned
+	}
 	return d, err
 }
+
+// ErrAbandoned: the caller went away and its judges were stopped, so that there
+// is no decision. It is recorded as the gate's failure and counts nothing: what
+// was never answered neither rejects a Stop nor ends a loop.
+var ErrAbandoned = errors.New("the caller went away before its judges had answered")
 
 // evaluation is one event on its way through Decide.
 type evaluation struct {
@@ -103,10 +117,12 @@ type evaluation struct {
 	id          string
 	began       time.Time
 	idempotency Request
-	forHost     bool // nobody would read an error
-	concerned   bool // hooks are about the event, whether or not they are active
-	uncounted   bool // nobody was asked, so the ledger stays as it is
-	deferred    bool // the agent's tasks still run, and its spec says to wait for them
+	forHost     bool            // nobody would read an error
+	concerned   bool            // hooks are about the event, whether or not they are active
+	caller      context.Context // see Options
+	abandoned   atomic.Bool     // it has gone, and a judge was stopped
+	uncounted   bool            // nobody was asked, so the ledger stays as it is
+	deferred    bool            // the agent's tasks still run, and its spec says to wait for them
 	hooks       []*Hook
 	network     *Network // what http hooks may reach
 	lost        bool     // the transcript could not be read
@@ -258,6 +274,9 @@ func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verd
 		})
 	}
 	running.Wait()
+	if e.abandoned.Load() {
+		e.uncounted, e.gateError = true, &Failure{Code: Timeout, Message: ErrAbandoned.Error()}
+	}
 	return e.named(verdicts)
 }
 
@@ -302,6 +321,10 @@ func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v
 	began := e.gate.Now()
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
+	judged := h.Type == PromptHook && e.caller != nil
+	if judged {
+		defer context.AfterFunc(e.caller, cancel)()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			v = failed(Internal, "the hook's evaluation panicked")
@@ -319,6 +342,9 @@ func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v
 	}
 	v = evaluator.Evaluate(ctx, Input{Hook: h, Event: e.ev, Transcript: transcript,
 		Context: e.context(h, transcript), Network: e.network})
+	if judged && v.Outcome == NoVerdict && e.caller.Err() != nil {
+		e.abandoned.Store(true)
+	}
 	switch {
 	case v.Outcome == Allow, v.Outcome == Block, v.Outcome == Ask && h.Event == PreToolUse:
 		v.Failure = nil

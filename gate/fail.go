@@ -2,33 +2,35 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
 // DecideForHost is Decide for hosts that take an error for "allow": what goes
 // wrong is answered by OnGateError, and a conversation that may not be read is
 // done without (DESIGN §9). When ctx ends, hooks that still run have
-// timed out.
-func (g *Gate) DecideForHost(ctx context.Context, ev Event) Decision {
+// timed out. The only error is [ErrAbandoned].
+func (g *Gate) DecideForHost(ctx context.Context, ev Event, opt Options) (Decision, error) {
 	if ev.Name == "" {
-		return Decision{Outcome: Allow} // no hook is about it
+		return Decision{Outcome: Allow}, nil // no hook is about it
 	}
-	d, err := g.Decide(ctx, ev, Options{forHost: true})
-	if err == nil {
-		return d
+	opt.forHost = true
+	d, err := g.Decide(ctx, ev, opt)
+	if err == nil || errors.Is(err, ErrAbandoned) {
+		return d, err
 	}
 	code := Internal
 	if CodeOf(err) == CodeNotFound {
 		code = UnknownAgent
 	}
-	return g.Fail(ctx, ev, &Failure{Code: code, Message: err.Error()})
+	return g.Fail(ctx, ev, &Failure{Code: code, Message: err.Error()}), nil
 }
 
 // Fail answers an event that the gate could not take on: by OnGateError, with
 // the cause in the answer. It is recorded where that is possible, and counts
 // nothing.
 func (g *Gate) Fail(ctx context.Context, ev Event, cause *Failure) Decision {
-	e := evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), concerned: true, uncounted: true, gateError: cause}
+	e := &evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), concerned: true, uncounted: true, gateError: cause}
 	d, _ := e.commit(ctx) // nobody was skipped, and there is no key
 	return d
 }

@@ -108,7 +108,7 @@ func TestConversationThatMayNotBeRead(t *testing.T) {
 	g.Transcripts = transcriptsFunc(func(*Event) (Transcript, error) { return nil, Errorf(CodeValidation, "outside the roots") })
 	ev := stop("s")
 	ev.TranscriptPath = "/etc/passwd"
-	if d := g.DecideForHost(t.Context(), ev); d.Outcome != Block || d.Degraded || !d.Hooks[0].Has(TranscriptLost) {
+	if d, _ := g.DecideForHost(t.Context(), ev, Options{}); d.Outcome != Block || d.Degraded || !d.Hooks[0].Has(TranscriptLost) {
 		t.Errorf("for a host: %+v", d)
 	}
 	if _, err := g.Decide(t.Context(), ev, Options{}); CodeOf(err) != CodeValidation {

@@ -18,7 +18,7 @@ func (s *Server) dryRun(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.decide(c, ev, gate.Options{Specs: specs, AllActive: true})
+		return s.decide(c, ev, gate.Options{Specs: specs, AllActive: true, Caller: c.Request().Context()})
 	})
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -10,9 +11,9 @@ import (
 	"stopgate/gate"
 )
 
-// evaluate is POST /v1/evaluate: one event in, one decision out. Once it has
-// begun it goes on without its caller, since what hooks did cannot be undone;
-// it ends early only when the server must stop.
+// evaluate is POST /v1/evaluate: one event in, one decision out. A caller that
+// goes away takes its judges with it, unless it has a key to ask again with;
+// scripts run to their end, since what they did cannot be undone.
 func (s *Server) evaluate(c echo.Context) error {
 	return s.admit(c.Request(), func(body []byte) error {
 		ev, err := s.opt.Decode(body)
@@ -24,7 +25,7 @@ func (s *Server) evaluate(c echo.Context) error {
 			return err
 		}
 		if key.Key == "" {
-			return s.decide(c, ev, gate.Options{})
+			return s.decide(c, ev, gate.Options{Caller: c.Request().Context()})
 		}
 		return s.decideOnce(c, ev, key, body)
 	})
@@ -43,6 +44,9 @@ func (s *Server) admit(r *http.Request, use func(body []byte) error) error {
 // decide has the event decided and answers it.
 func (s *Server) decide(c echo.Context, ev gate.Event, opt gate.Options) error {
 	d, err := s.opt.Gate.Decide(s.running, ev, opt)
+	if errors.Is(err, gate.ErrAbandoned) {
+		panic(http.ErrAbortHandler) // nobody is there to be answered
+	}
 	if err != nil {
 		return err
 	}

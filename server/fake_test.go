@@ -413,6 +413,54 @@ func readAny(contentType string, body []byte) (*gate.Spec, []gate.Finding, error
 	return readSpec(gate.AgentSpec, contentType, body)
 }
 
+// readAttached is a small stand-in for the hooks of other dialects: an object
+// with the rules of each event, as {"Stop": ["a"]}. "bad" is an error, "odd" a
+// warning.
+func readAttached(d gate.Dialect, agent string, body []byte) (*gate.Spec, []gate.Finding) {
+	var doc map[gate.EventName][]string
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return nil, []gate.Finding{{Severity: gate.SeverityError, Line: 1, Column: 2, Message: err.Error()}}
+	}
+	spec := &gate.Spec{Kind: gate.Attached(d), Name: agent, Document: body}
+	star, _ := gate.CompileMatcher("*")
+	var findings []gate.Finding
+	for event, names := range doc {
+		switch event {
+		case "bad":
+			return nil, []gate.Finding{{Severity: gate.SeverityError, Path: "bad", Line: 2, Column: 3, Message: string(d) + " ignores this whole file"}}
+		case "odd":
+			findings = append(findings, gate.Finding{Severity: gate.SeverityWarning, Path: "odd", Line: 1, Column: 2, Message: "odd"})
+		}
+		for _, name := range names {
+			spec.Hooks = append(spec.Hooks, gate.Hook{Name: name, Level: gate.CustomLevel, Dialect: d, Event: event, Type: gate.RuleHook,
+				Timeout: time.Minute, FailMode: gate.FailAllow, Matcher: star})
+		}
+	}
+	return spec, findings
+}
+
+// readNetwork is a small stand-in: an object whose "secret" is one.
+func readNetwork(agent string, body []byte) (*gate.Spec, []gate.Finding) {
+	var doc struct{ Secret string }
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return nil, []gate.Finding{{Severity: gate.SeverityError, Line: 1, Column: 2, Message: err.Error()}}
+	}
+	if doc.Secret == "[hidden]" {
+		return nil, []gate.Finding{{Severity: gate.SeverityError, Path: "secret", Line: 1, Column: 12, Message: "write the secret itself"}}
+	}
+	return &gate.Spec{Kind: gate.NetworkSpec, Name: agent, Document: body, Network: &gate.Network{Disabled: true}}, nil
+}
+
+func hideSecrets(document json.RawMessage) json.RawMessage {
+	var doc map[string]any
+	if json.Unmarshal(document, &doc) != nil {
+		return json.RawMessage("{}")
+	}
+	doc["secret"] = "[hidden]"
+	hidden, _ := json.Marshal(doc)
+	return hidden
+}
+
 // world is a server with everything behind it.
 type world struct {
 	*Server
@@ -433,7 +481,7 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 		Now: time.Now, NewID: func() string { return fmt.Sprintf("ev-%04d", ids.Add(1)) }, Observe: metrics.Observe,
 		Evaluators: map[gate.HookType]gate.Evaluator{gate.RuleHook: gate.EvaluatorFunc(func(ctx context.Context, in gate.Input) gate.Verdict { return w.judge(ctx, in) })}}
 	opt := Options{Gate: g, Store: w.store, Policies: policies, Transcripts: w.shelf, Metrics: metrics, Decode: decode,
-		ReadSpec: readSpec, ReadAny: readAny, Version: "v0", Loopback: true, Hosts: []string{"example.com"},
+		ReadSpec: readSpec, ReadAny: readAny, ReadAttached: readAttached, ReadNetwork: readNetwork, HideSecrets: hideSecrets, Version: "v0", Loopback: true, Hosts: []string{"example.com"},
 		Limits: Limits{BodyBytes: 32 << 20, SpecBytes: 4 << 20, TranscriptBytes: 2 << 30, InFlight: 20_000},
 		Log:    slog.New(slog.NewTextHandler(&syncWriter{w: w.log}, nil))}
 	for _, f := range change {

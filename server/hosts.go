@@ -88,7 +88,10 @@ func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Ev
 	if s.opt.FindAnswer != nil {
 		s.opt.FindAnswer(ctx, &ev)
 	}
-	d := s.opt.Gate.DecideForHost(ctx, ev)
+	d, err := s.opt.Gate.DecideForHost(ctx, ev, gate.Options{Caller: c.Request().Context()})
+	if err != nil {
+		panic(http.ErrAbortHandler) // nobody is there to be answered
+	}
 	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
 	return s.answerHost(c, protocol, ev, d)
 }

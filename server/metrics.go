@@ -95,6 +95,11 @@ func (m *Metrics) agent(name string) string {
 	if name == "default" || m.policies.Find(gate.AgentSpec, name) != nil {
 		return name
 	}
+	for _, d := range gate.Dialects {
+		if m.policies.Find(gate.Attached(d), name) != nil {
+			return name
+		}
+	}
 	return other
 }
 

@@ -40,22 +40,31 @@ func (s *Server) routes() []route {
 	const (
 		get, put, post, del = http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete
 
-		agents  = "/api/v2/extendedAgent/agents"
-		hooks   = "/api/v2/extendedAgent/hooks"
-		thread  = "/api/v1/threads/:thread/hooks"
-		session = "/v1/sessions/:session"
+		agents   = "/api/v2/extendedAgent/agents"
+		hooks    = "/api/v2/extendedAgent/hooks"
+		attached = "/v1/agents/:name/hooks"
+		network  = "/v1/agents/:name/network"
+		thread   = "/api/v1/threads/:thread/hooks"
+		session  = "/v1/sessions/:session"
 	)
 	spec := []string{typeJSON, "application/yaml", "text/yaml", "application/x-yaml", "text/x-yaml"}
 	text := []string{"text/plain", "application/x-ndjson", typeJSON}
 	return []route{
 		{get, agents, nil, s.listSpecs(gate.AgentSpec)},
-		{get, agents + "/:name", nil, s.getSpec(gate.AgentSpec)},
-		{put, agents + "/:name", spec, s.putSpec(gate.AgentSpec)},
-		{del, agents + "/:name", nil, s.deleteSpec(gate.AgentSpec)},
+		{get, agents + "/:name", nil, s.getSpec(named(gate.AgentSpec))},
+		{put, agents + "/:name", spec, s.putSpec(named(gate.AgentSpec))},
+		{del, agents + "/:name", nil, s.deleteSpec(named(gate.AgentSpec))},
 		{get, hooks, nil, s.listSpecs(gate.HookSpec)},
-		{get, hooks + "/:name", nil, s.getSpec(gate.HookSpec)},
-		{put, hooks + "/:name", spec, s.putSpec(gate.HookSpec)},
-		{del, hooks + "/:name", nil, s.deleteSpec(gate.HookSpec)},
+		{get, hooks + "/:name", nil, s.getSpec(named(gate.HookSpec))},
+		{put, hooks + "/:name", spec, s.putSpec(named(gate.HookSpec))},
+		{del, hooks + "/:name", nil, s.deleteSpec(named(gate.HookSpec))},
+
+		{get, attached, nil, s.getSpec(attachedHooks)},
+		{put, attached, nil, s.putSpec(attachedHooks)},
+		{del, attached, nil, s.deleteSpec(attachedHooks)},
+		{get, network, nil, s.getSpec(named(gate.NetworkSpec))},
+		{put, network, nil, s.putSpec(named(gate.NetworkSpec))},
+		{del, network, nil, s.deleteSpec(named(gate.NetworkSpec))},
 
 		{get, thread, nil, s.listThreadHooks},
 		{post, thread + "/:hook/activate", nil, s.switchHook(true)},

@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +48,14 @@ type Options struct {
 	ReadSpec func(kind gate.SpecKind, contentType string, body []byte) (*gate.Spec, []gate.Finding, error)
 	// ReadAny is ReadSpec for a document that says its kind itself.
 	ReadAny func(contentType string, body []byte) (*gate.Spec, []gate.Finding, error)
+	// ReadAttached reads an agent's hooks in another dialect than azure, and
+	// ReadNetwork what its http hooks may reach: JSON both. The spec is nil where a
+	// finding is an error.
+	ReadAttached func(d gate.Dialect, agent string, body []byte) (*gate.Spec, []gate.Finding)
+	ReadNetwork  func(agent string, body []byte) (*gate.Spec, []gate.Finding)
+	// HideSecrets is a network's document as an answer may have it: an object,
+	// with a mark for each secret.
+	HideSecrets func(document json.RawMessage) json.RawMessage
 	// Protocol finds a host's protocol by its name; ProtocolNames lists them.
 	// nil: /v1/hooks knows none.
 	Protocol      func(name string) (HostProtocol, bool)
@@ -139,8 +148,8 @@ type Server struct {
 // New checks the options and makes a server that serves nothing yet.
 func New(opt Options) (*Server, error) {
 	if opt.Gate == nil || opt.Store == nil || opt.Policies == nil || opt.Transcripts == nil || opt.Metrics == nil ||
-		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil {
-		return nil, errors.New("server: Gate, Store, Policies, Transcripts, Metrics, Decode, ReadSpec and ReadAny are required")
+		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil || opt.ReadAttached == nil || opt.ReadNetwork == nil || opt.HideSecrets == nil {
+		return nil, errors.New("server: Gate, Store, Policies, Transcripts, Metrics, Decode, every Read and HideSecrets are required")
 	}
 	l := &opt.Limits
 	l.BufferedBytes = cmp.Or(l.BufferedBytes, 128<<20)

@@ -29,7 +29,7 @@ func (s *Server) Load(ctx context.Context) error {
 		return fmt.Errorf("loading the stored specs: %w", err)
 	}
 	for _, doc := range stored {
-		spec, _, err := s.readSpec(doc.Kind, typeJSON, doc.Document)
+		spec, _, err := s.readSpec(resource{doc.Kind, doc.Name}, typeJSON, doc.Document)
 		if err == nil && spec.Name != doc.Name {
 			err = fmt.Errorf("document is about %q", spec.Name)
 		}
@@ -44,9 +44,14 @@ func (s *Server) Load(ctx context.Context) error {
 }
 
 // readSpec reads a document that must be without errors.
-func (s *Server) readSpec(kind gate.SpecKind, contentType string, body []byte) (*gate.Spec, []gate.Finding, error) {
-	spec, findings, err := s.opt.ReadSpec(kind, contentType, body)
-	return sound(spec, findings, err)
+func (s *Server) readSpec(of resource, contentType string, body []byte) (*gate.Spec, []gate.Finding, error) {
+	switch of.kind {
+	case gate.AgentSpec, gate.HookSpec:
+		return sound(s.opt.ReadSpec(of.kind, contentType, body))
+	case gate.NetworkSpec:
+		return sound(ownJSON(body, func() (*gate.Spec, []gate.Finding) { return s.opt.ReadNetwork(of.name, body) }))
+	}
+	return sound(s.readAttached(of, body))
 }
 
 // sound makes error findings an error that quotes the first of them.
@@ -70,25 +75,25 @@ func sound(spec *gate.Spec, findings []gate.Finding, err error) (*gate.Spec, []g
 
 // putSpec stores a resource and puts it in force at once (spec/azure.md 1–3,
 // 7).
-func (s *Server) putSpec(kind gate.SpecKind) echo.HandlerFunc {
+func (s *Server) putSpec(about about) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		name, err := segment(c, "name")
+		of, err := about(c)
 		if err != nil {
 			return err
 		}
 		return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
-			spec, findings, err := s.readSpec(kind, mediaType(c.Request()), slices.Clone(body)) // the spec lives on
+			spec, findings, err := s.readSpec(of, mediaType(c.Request()), slices.Clone(body)) // the spec lives on
 			if err != nil {
 				return err
 			}
-			if spec.Name != name {
-				return gate.Errorf(gate.CodeValidation, "name %q in the body is not the name %q in the path", spec.Name, name)
+			if spec.Name != of.name {
+				return gate.Errorf(gate.CodeValidation, "name %q in the body is not the name %q in the path", spec.Name, of.name)
+			}
+			answer, err := withWarnings(s.shown(of.kind, spec.Document), findings)
+			if err != nil {
+				return err
 			}
 			stored, err := s.storeSpec(c.Request(), spec)
-			if err != nil {
-				return err
-			}
-			answer, err := withWarnings(stored.Document, findings)
 			if err != nil {
 				return err
 			}
@@ -128,11 +133,11 @@ func (s *Server) ownedByFile(kind gate.SpecKind, name string) error {
 	return nil
 }
 
-// withWarnings is the stored document plus what was remarked on it.
+// withWarnings is the document, as it will be stored, plus what was remarked on it.
 func withWarnings(document json.RawMessage, findings []gate.Finding) (map[string]any, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(document, &fields); err != nil {
-		return nil, fmt.Errorf("stored document is not an object: %w", err)
+		return nil, fmt.Errorf("document is not an object: %w", err)
 	}
 	answer := make(map[string]any, len(fields)+1)
 	for k, v := range fields {
@@ -142,13 +147,13 @@ func withWarnings(document json.RawMessage, findings []gate.Finding) (map[string
 	return answer, nil
 }
 
-func (s *Server) getSpec(kind gate.SpecKind) echo.HandlerFunc {
+func (s *Server) getSpec(about about) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		name, err := segment(c, "name")
+		of, err := about(c)
 		if err != nil {
 			return err
 		}
-		document, etag, err := s.spec(c.Request().Context(), kind, name)
+		document, etag, err := s.spec(c.Request().Context(), of)
 		if err != nil {
 			return err
 		}
@@ -160,18 +165,18 @@ func (s *Server) getSpec(kind gate.SpecKind) echo.HandlerFunc {
 		if known.weaklyHave(etag) {
 			return c.NoContent(http.StatusNotModified)
 		}
-		return s.answer(c, http.StatusOK, document)
+		return s.answer(c, http.StatusOK, s.shown(of.kind, document))
 	}
 }
 
 // spec is the document that GET answers: a file's, since that is in force, or
 // the stored one.
-func (s *Server) spec(ctx context.Context, kind gate.SpecKind, name string) (document json.RawMessage, etag string, err error) {
-	if spec := s.opt.Policies.Find(kind, name); spec != nil && spec.Source != "" {
+func (s *Server) spec(ctx context.Context, of resource) (document json.RawMessage, etag string, err error) {
+	if spec := s.opt.Policies.Find(of.kind, of.name); spec != nil && spec.Source != "" {
 		sum := sha256.Sum256(spec.Document)
 		return spec.Document, `"` + hex.EncodeToString(sum[:12]) + `"`, nil
 	}
-	stored, err := s.opt.Store.Spec(ctx, kind, name)
+	stored, err := s.opt.Store.Spec(ctx, of.kind, of.name)
 	return stored.Document, stored.ETag, err
 }
 
@@ -205,26 +210,26 @@ func (s *Server) listSpecs(kind gate.SpecKind) echo.HandlerFunc {
 	}
 }
 
-func (s *Server) deleteSpec(kind gate.SpecKind) echo.HandlerFunc {
+func (s *Server) deleteSpec(about about) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		name, err := segment(c, "name")
+		of, err := about(c)
 		if err != nil {
 			return err
 		}
 		s.specs.Lock()
 		defer s.specs.Unlock()
 		ctx := context.WithoutCancel(c.Request().Context())
-		if err := s.ownedByFile(kind, name); err != nil {
+		if err := s.ownedByFile(of.kind, of.name); err != nil {
 			return err
 		}
-		ifMatch, err := s.precondition(ctx, c.Request(), kind, name)
+		ifMatch, err := s.precondition(ctx, c.Request(), of.kind, of.name)
 		if err != nil {
 			return err
 		}
-		if err := s.opt.Store.DeleteSpec(ctx, kind, name, anonymous, ifMatch); err != nil {
+		if err := s.opt.Store.DeleteSpec(ctx, of.kind, of.name, anonymous, ifMatch); err != nil {
 			return err
 		}
-		s.opt.Policies.Delete(kind, name)
+		s.opt.Policies.Delete(of.kind, of.name)
 		return c.NoContent(http.StatusNoContent)
 	}
 }

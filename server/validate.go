@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -12,11 +14,20 @@ import (
 // validate is POST /v1/validate. A document with errors is a good request:
 // only a body that cannot be read at all is refused.
 func (s *Server) validate(c echo.Context) error {
-	if d := c.QueryParam("dialect"); d != "" && d != string(gate.Azure) {
-		return gate.Errorf(gate.CodeValidation, "dialect %q is unknown; there is %q", d, gate.Azure)
+	read := s.opt.ReadAny
+	switch d := c.QueryParam("dialect"); {
+	case d == "" || d == string(gate.Azure):
+	case slices.Contains(attachable(), d):
+		if err := checkContentType(c.Request(), []string{typeJSON}); err != nil {
+			return err
+		}
+		of := resource{gate.Attached(gate.Dialect(d)), "default"}
+		read = func(_ string, body []byte) (*gate.Spec, []gate.Finding, error) { return s.readAttached(of, body) }
+	default:
+		return gate.Errorf(gate.CodeValidation, "dialect %.40q is unknown, want one of %s, %s", d, gate.Azure, strings.Join(attachable(), ", "))
 	}
 	return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
-		_, findings, err := s.opt.ReadAny(mediaType(c.Request()), body)
+		_, findings, err := read(mediaType(c.Request()), body)
 		if err != nil {
 			if findings = findingsOf(err); findings == nil {
 				return err

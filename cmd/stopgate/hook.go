@@ -325,7 +325,8 @@ func (h *hookCall) decideHere() ([]byte, error) {
 	ctx, cancel := context.WithDeadline(h.ctx, h.began.Add(seconds(h.Deadline)))
 	defer cancel()
 	app.findAnswer(ctx, &h.event)
-	return h.protocol.Encode(h.event, app.gate.DecideForHost(ctx, h.event)).Body, nil
+	d, err := app.gate.DecideForHost(ctx, h.event, gate.Options{})
+	return h.protocol.Encode(h.event, d).Body, err
 }
 
 // lostStore is a store that did not open: what it is asked fails as that did.

@@ -23,6 +23,7 @@ type runHooksCommand struct {
 	Event   string `required:"" placeholder:"E" help:"The event, as that system calls it."`
 	Tool    string `placeholder:"T" help:"The tool, where the payload names none (ax-code)."`
 	Cwd     string `placeholder:"DIR" help:"The working directory, in DIR (DIR; antigravity: DIR/workspace, if that is there)."`
+	Network string `placeholder:"FILE" help:"antigravity: the environment's network object, by which http hooks reach what they may."`
 	Config  string `placeholder:"FILE" help:"Server file, for models and sandbox."`
 	Sandbox string `placeholder:"MODE" help:"auto, bubblewrap, process, container or off."`
 	JSON    bool   `help:"Print the gate's whole decision as JSON, with feedback: what the agent reads after the tool's output."`
@@ -54,6 +55,8 @@ type hookSystem struct {
 	workspace string
 	// rooted: the root is / for its hooks.
 	rooted bool
+	// networked: a network object says what its http hooks may reach.
+	networked bool
 	// decides: its answer is no JSON of its own, so that our decision is shown.
 	decides bool
 }
@@ -61,7 +64,7 @@ type hookSystem struct {
 func hookSystems() []hookSystem {
 	return []hookSystem{
 		{dialect: gate.Antigravity, events: []string{"pre_tool_execution", "post_tool_execution"},
-			files: []string{".agents/hooks.json"}, workspace: "workspace", rooted: true},
+			files: []string{".agents/hooks.json"}, workspace: "workspace", rooted: true, networked: true},
 		{dialect: gate.AXCode, files: []string{".ax-code/hooks.json"}, decides: true},
 		{dialect: gate.ClaudeCode, files: []string{".claude/settings.json", ".claude/settings.local.json"}},
 	}
@@ -95,8 +98,11 @@ func (c runHooksCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	spec := run.spec()
-	d, err := run.decide(ev, spec)
+	specs, err := run.specs()
+	if err != nil {
+		return err
+	}
+	d, err := run.decide(ev, specs)
 	if err != nil {
 		return err
 	}
@@ -114,6 +120,9 @@ func (r *hookRuntime) settle() error {
 	r.system = systems[i]
 	if names := r.system.events; len(names) > 0 && !slices.Contains(names, r.Event) {
 		return exit{exitUsage, fmt.Errorf("--event is %q: %s has %s%s", r.Event, r.Dialect, strings.Join(names, ", "), config.DidYouMean(r.Event, names))}
+	}
+	if r.Network != "" && !r.system.networked {
+		return exit{exitUsage, fmt.Errorf("--network: %s has no network object", r.Dialect)}
 	}
 	r.protocol, _ = wire.Find(r.Dialect) // each has one
 	r.root = absolute(r.Root)
@@ -179,9 +188,27 @@ func (r *hookRuntime) event() (gate.Event, error) {
 	return ev, nil
 }
 
-// spec is the hooks of every file that loads. It says what keeps others from it:
+// specs are the hooks, and what those by http may reach.
+func (r *hookRuntime) specs() ([]*gate.Spec, error) {
+	specs := []*gate.Spec{r.hooks()}
+	if r.Network == "" {
+		return specs, nil
+	}
+	data, err := readBounded(r.Network)
+	if err != nil {
+		return nil, exit{exitInput, err}
+	}
+	network, findings := config.ReadNetwork(wire.DefaultAgent, data)
+	printFindings(r.stderr, []specFile{{path: r.Network, findings: findings}})
+	if network == nil {
+		return nil, exit{exitInput, fmt.Errorf("%s is no network object", r.Network)}
+	}
+	return append(specs, network), nil
+}
+
+// hooks are those of every file that loads. It says what keeps others from it:
 // the system that is played goes on without a word.
-func (r *hookRuntime) spec() *gate.Spec {
+func (r *hookRuntime) hooks() *gate.Spec {
 	all := &gate.Spec{Kind: gate.Attached(r.system.dialect), Name: wire.DefaultAgent}
 	found := false
 	for _, dir := range slices.Compact([]string{r.cwd, r.root}) {
@@ -251,7 +278,7 @@ func (r *hookRuntime) openInRoot(path string, how int) (*os.File, error) {
 }
 
 // decide asks the hooks. Nothing is kept.
-func (r *hookRuntime) decide(ev gate.Event, spec *gate.Spec) (gate.Decision, error) {
+func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, error) {
 	if ev.Name == "" { // no hook is about it
 		return gate.Decision{Outcome: gate.Allow, Messages: []gate.Message{}, Hooks: []gate.Verdict{}}, nil
 	}
@@ -269,10 +296,10 @@ func (r *hookRuntime) decide(ev gate.Event, spec *gate.Spec) (gate.Decision, err
 		return gate.Decision{}, exit{exitInput, err}
 	}
 	defer app.close()
-	if slices.ContainsFunc(spec.Hooks, func(h gate.Hook) bool { return h.Type == gate.CommandHook }) {
+	if slices.ContainsFunc(specs[0].Hooks, func(h gate.Hook) bool { return h.Type == gate.CommandHook }) {
 		r.sayUnshown(app.runner)
 	}
-	d, err := app.gate.Decide(r.ctx, ev, gate.Options{Specs: []*gate.Spec{spec}})
+	d, err := app.gate.Decide(r.ctx, ev, gate.Options{Specs: specs})
 	if err == nil && r.ctx.Err() != nil { // hooks were cut short
 		err = errors.New("interrupted")
 	}
@@ -308,7 +335,7 @@ func (r *hookRuntime) sayUnshown(runner *commandhooks.Runner) {
 func (r *hookRuntime) answer(ev gate.Event, d gate.Decision) error {
 	for _, v := range d.Hooks {
 		if v.Failure != nil {
-			fmt.Fprintf(r.stderr, "%s: %s\n", v.Name, v.Failure)
+			fmt.Fprintf(r.stderr, "%s: %s %s\n", v.Name, v.Failure, v.Notes)
 		}
 	}
 	if r.JSON || r.system.decides {

@@ -1,4 +1,4 @@
-package exchange
+package gate
 
 import (
 	"encoding/json"
@@ -29,26 +29,26 @@ func TestBlot(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			text := []byte(test.text)
-			if got := string(Blot(text, []string{"none", key, ""})); got != test.want || string(text) != test.text {
+			if got := string(Blot(text, []string{"none", key, ""}, 8)); got != test.want || string(text) != test.text {
 				t.Errorf("got %s, want %s; the text is now %s", got, test.want, text)
 			}
 		})
 	}
 	t.Run("the longest first", func(t *testing.T) {
-		if got := string(Blot([]byte("sk-project-4f1c77aa, sk-project"), []string{"sk-project", "sk-project-4f1c77aa"})); got != "[key], [key]" {
+		if got := string(Blot([]byte("sk-project-4f1c77aa, sk-project"), []string{"sk-project", "sk-project-4f1c77aa"}, 8)); got != "[key], [key]" {
 			t.Errorf("got %s", got)
 		}
 	})
 	t.Run("a key with quotes, backslashes and letters of any script", func(t *testing.T) {
 		const odd = `"key\schlüssel"`
 		for _, spelt := range []string{odd, `\"key\\schl\u00FCssel\"`} {
-			if got := string(Blot([]byte(spelt), []string{odd})); got != "[key]" {
+			if got := string(Blot([]byte(spelt), []string{odd}, 8)); got != "[key]" {
 				t.Errorf("got %s", got)
 			}
 		}
 	})
 	t.Run("backslashes without end", func(t *testing.T) { // time squared would be an hour
-		Blot([]byte(strings.Repeat(`\`, MaxBodyBytes)), []string{key, `\\\\\\\\`})
+		Blot([]byte(strings.Repeat(`\`, 4<<20)), []string{key, `\\\\\\\\`}, 8)
 	})
 }
 
@@ -56,7 +56,7 @@ func TestBlot(t *testing.T) {
 func FuzzBlot(f *testing.F) {
 	f.Add(`{"a":"\\\"sk-abcd\u002fefgh\\"}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		got := Blot([]byte(text), []string{"sk-abcd/efgh"})
+		got := Blot([]byte(text), []string{"sk-abcd/efgh"}, 8)
 		if json.Valid([]byte(text)) && !json.Valid(got) {
 			t.Errorf("%s became %s", text, got)
 		}

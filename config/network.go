@@ -1,0 +1,180 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// hiddenSecret stands in an answer where a network's document has a secret.
+const hiddenSecret = "[hidden]"
+
+// ReadNetwork reads what an agent's http hooks may reach, the `network` of its
+// environment (spec/antigravity.md 15):
+//
+//	{"allowlist": [{"domain": "telemetry.example.com", "transform": {"Authorization": "Bearer …"}}, {"domain": "*"}]}
+//
+// or "disabled". Either may also be the value of an object's only key,
+// "network", as in the environment it is copied from. It is read strictly: a
+// misspelt key would open, or close, more than was meant.
+//
+// The spec is nil where a finding is an error. No finding quotes a header's
+// value. The spec's Document is an object and holds the secrets: it is to be
+// shown through [HideSecrets] alone.
+func ReadNetwork(agent string, data []byte) (*gate.Spec, []gate.Finding) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // no part of the document
+	var f findings
+	docs, err := readDocuments(data, true, &f)
+	if err != nil {
+		return nil, append(f.list, detailsOf(err)...)
+	}
+	network := readNetwork(docs[0], &f)
+	list := f.sorted()
+	if gate.HasErrors(list) {
+		return nil, list
+	}
+	document := json.RawMessage(data)
+	if docs[0].kind == textKind {
+		document = fmt.Appendf(nil, `{"network":%s}`, docs[0].appendJSON(nil))
+	}
+	return &gate.Spec{Kind: gate.NetworkSpec, Name: agent, Document: document, Network: network}, list
+}
+
+// HideSecrets is a network's document with a mark for each header's value. What
+// cannot be read is shown not at all.
+func HideSecrets(document json.RawMessage) json.RawMessage {
+	var f findings
+	docs, err := readDocuments(document, true, &f)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	hideSecrets(docs[0], false)
+	return docs[0].appendJSON(nil)
+}
+
+// hideSecrets marks every value below a "transform".
+func hideSecrets(n *node, secret bool) {
+	for _, f := range n.fields {
+		hideSecrets(f.value, secret || f.name == "transform")
+	}
+	for _, item := range n.items {
+		hideSecrets(item, secret)
+	}
+	if secret && n.kind != objectKind && n.kind != listKind {
+		n.kind, n.text = textKind, hiddenSecret
+	}
+}
+
+func readNetwork(n *node, f *findings) *gate.Network {
+	path := ""
+	if n.kind == objectKind && n.has("network") {
+		o := &object{findings: f, node: n}
+		inner := o.node.find("network")
+		o.value("network")
+		o.unknown(true)
+		n, path = inner, "network"
+	}
+	switch {
+	case n.kind == textKind && n.text == "disabled":
+		return &gate.Network{Disabled: true}
+	case n.kind != objectKind:
+		f.errorf(path, n.pos, `network is %s, want an object with an allowlist, or "disabled"`, n.describe())
+		return nil
+	}
+	o := &object{findings: f, path: path, node: n}
+	defer o.unknown(true)
+	if o.value("allowlist") == nil {
+		if n.has("allowlist") {
+			o.errorf(o.child("allowlist"), o.place("allowlist"), "allowlist is null, want a list")
+			return nil
+		}
+		f.warnf(path, n.pos, `there is no allowlist, so every external host may be reached; "disabled" allows none`)
+		return &gate.Network{}
+	}
+	items := o.list("allowlist")
+	network := &gate.Network{Disabled: len(items) == 0} // nothing is listed, so nothing may be reached
+	if network.Disabled {
+		f.warnf(o.child("allowlist"), o.place("allowlist"), "allowlist is empty, so no host may be reached")
+	}
+	for i, item := range items {
+		path := fmt.Sprintf("%s[%d]", o.child("allowlist"), i)
+		if item.kind != objectKind {
+			f.errorf(path, item.pos, `allowlist[%d] is %s, want an object, as {"domain": "hooks.example.com"}`, i, item.describe())
+			continue
+		}
+		network.Allow = append(network.Allow, readDestination(&object{findings: f, path: path, node: item}))
+	}
+	return network
+}
+
+func readDestination(o *object) gate.Destination {
+	defer o.unknown(true)
+	d := gate.Destination{Domain: o.text("domain")}
+	wrongType := d.Domain == "" && o.value("domain") != nil && o.value("domain").kind != textKind // which has been reported
+	if fault := domainFault(d.Domain); fault != "" && !wrongType {
+		o.errorf(o.child("domain"), o.place("domain"), "domain is %q: %s", cut(d.Domain), fault)
+	}
+	if loopback, err := IsLoopback(net.JoinHostPort(strings.ToLower(d.Domain), "443")); err == nil && loopback {
+		o.warnf(o.child("domain"), o.place("domain"), "domain is %q, which is always refused: http hooks of this dialect reach no loopback address", d.Domain)
+	}
+	transform := o.value("transform")
+	if transform == nil {
+		return d
+	}
+	maps, path := []*node{transform}, o.child("transform")
+	if transform.kind == listKind {
+		maps = transform.items
+	}
+	seen := map[string]bool{}
+	for i, m := range maps {
+		at := path
+		if transform.kind == listKind {
+			at = fmt.Sprintf("%s[%d]", path, i)
+		}
+		if m.kind != objectKind {
+			o.errorf(at, m.pos, "transform is neither an object of headers nor a list of them") // its value may be a secret
+			continue
+		}
+		for _, f := range m.fields {
+			if fault := headerFault(f, seen); fault != "" {
+				o.errorf(at+"."+f.name, f.pos, "header %q %s", cut(f.name), fault)
+				continue
+			}
+			d.Transform = append(d.Transform, gate.Header{Name: f.name, Value: f.value.text})
+		}
+	}
+	return d
+}
+
+// headerFault says what is wrong with a header of a transform, without its
+// value.
+func headerFault(f field, seen map[string]bool) string {
+	name := strings.ToLower(f.name)
+	switch {
+	case f.value.kind != textKind:
+		return "has a value that is no text"
+	case f.value.text == hiddenSecret:
+		return fmt.Sprintf("has the value %q, which an answer shows in the place of a secret: write the secret itself", hiddenSecret)
+	case seen[name]:
+		return "is given twice, in whatever letter case"
+	}
+	seen[name] = true
+	return gate.HeaderFault(f.name, f.value.text)
+}
+
+// domainFault says what is wrong with a host, or a pattern of hosts, that may
+// be reached; empty: nothing.
+func domainFault(domain string) string {
+	switch host := strings.TrimPrefix(domain, "*."); {
+	case domain == "*":
+		return ""
+	case strings.Contains(host, "*"):
+		return "want *, *.example.com or a whole host name"
+	default:
+		return hostFault(host)
+	}
+}

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"stopgate/gate"
+)
+
+// A caller that hangs up stops its judge, and its Stop counts as if it had never
+// been asked; one with an Idempotency-Key will ask again, and its judge goes on.
+func TestCallerThatHangsUpStopsItsJudge(t *testing.T) {
+	w := newWorld(t)
+	judging, ended := make(chan struct{}, 1), make(chan error, 1)
+	finish := make(chan struct{})
+	w.Server.opt.Gate.Evaluators[gate.PromptHook] = gate.EvaluatorFunc(func(ctx context.Context, _ gate.Input) gate.Verdict {
+		judging <- struct{}{}
+		select {
+		case <-ctx.Done():
+		case <-finish:
+		}
+		ended <- ctx.Err()
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Timeout, Message: "stopped"}}
+	})
+	w.Server.opt.Policies.Put(&gate.Spec{Kind: gate.AgentSpec, Name: "judged", Hooks: []gate.Hook{{Name: "h", Dialect: gate.Azure, Level: gate.CustomLevel,
+		Event: gate.Stop, Type: gate.PromptHook, Timeout: time.Minute, FailMode: gate.FailAllow}}})
+	web := httptest.NewServer(w.Handler())
+	defer web.Close()
+	ask := func(key string) (hangUp func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, web.URL+"/v1/evaluate",
+			strings.NewReader(`{"hook_event_name":"Stop","agent_name":"judged","session_id":"s"}`))
+		r.Header.Set("Content-Type", typeJSON)
+		if key != "" {
+			r.Header.Set("Idempotency-Key", key)
+		}
+		go func() {
+			if answer, err := http.DefaultClient.Do(r); err == nil {
+				answer.Body.Close()
+			}
+		}()
+		<-judging
+		return cancel
+	}
+	ask("")()
+	if err := <-ended; err == nil {
+		t.Error("the judge was not stopped")
+	}
+	ask("k")()
+	select {
+	case err := <-ended:
+		t.Errorf("with a key the judge was stopped: %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	close(finish)
+	if err := <-ended; err != nil {
+		t.Errorf("with a key: %v", err)
+	}
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"stopgate/gate"
+)
+
+const (
+	attached = "/v1/agents/my_agent/hooks?dialect="
+	network  = "/v1/agents/my_agent/network"
+)
+
+func TestAttachedHooks(t *testing.T) {
+	w := newWorld(t)
+	var mu sync.Mutex // hooks of several dialects run at once
+	var asked []string
+	w.judge = func(_ context.Context, in gate.Input) gate.Verdict {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, in.Hook.Name)
+		return gate.Verdict{Outcome: gate.Allow}
+	}
+	const tool = `{"hook_event_name":"PreToolUse","agent_name":"my_agent","tool_name":"Bash"}`
+	w.must(t, 404, "POST", "/v1/evaluate", tool)
+	for dialect, body := range map[string]string{"ax-code": `{"PreToolUse":["ax"]}`, "antigravity": `{ "PreToolUse": ["anti"] }`, "claude-code": `{"odd":[],"PreToolUse":["claude"]}`} {
+		w.must(t, 404, "GET", attached+dialect, "")
+		w.must(t, 404, "DELETE", attached+dialect, "")
+		rec := w.must(t, http.StatusAccepted, "PUT", attached+dialect, body)
+		sameJSON(t, "PUT "+dialect, rec.Body.Bytes(), body, "warnings")
+		rec2 := w.must(t, 200, "GET", attached+dialect, "")
+		sameJSON(t, "GET "+dialect, rec2.Body.Bytes(), body)
+		if etag := rec.Header().Get("ETag"); etag == "" || etag != rec2.Header().Get("ETag") {
+			t.Errorf("%s: ETag of PUT is %q, of GET %q", dialect, etag, rec2.Header().Get("ETag"))
+		}
+		want := map[bool]int{true: 1}[dialect == "claude-code"]
+		if got := fields(t, rec)["warnings"].([]any); len(got) != want {
+			t.Errorf("%s: warnings %v", dialect, got)
+		}
+	}
+	w.must(t, 200, "POST", "/v1/evaluate", tool)
+	slices.Sort(asked)
+	if d := cmp.Diff([]string{"anti", "ax", "claude"}, asked); d != "" {
+		t.Errorf("hooks asked (-want +got):\n%s", d)
+	}
+	w.must(t, 202, "PUT", attached+"antigravity", `{"PostToolUse":["anti"]}`)
+	w.must(t, 204, "DELETE", attached+"claude-code", "")
+	asked = nil
+	w.must(t, 200, "POST", "/v1/evaluate", tool)
+	if d := cmp.Diff([]string{"ax"}, asked); d != "" {
+		t.Errorf("hooks asked after a PUT and a DELETE (-want +got):\n%s", d)
+	}
+}
+
+func TestAttachedHooksConditions(t *testing.T) {
+	w := newWorld(t)
+	for _, target := range []string{attached + "ax-code", network} {
+		first := w.must(t, 202, "PUT", target, `{}`, "If-None-Match: *").Header().Get("ETag")
+		w.must(t, 412, "PUT", target, `{}`, "If-None-Match: *")
+		second := w.must(t, 202, "PUT", target, `{}`, "If-Match: "+first).Header().Get("ETag")
+		w.must(t, 412, "PUT", target, `{}`, "If-Match: "+first)
+		w.must(t, 304, "GET", target, "", "If-None-Match: "+second)
+		w.must(t, 412, "DELETE", target, "", "If-Match: "+first)
+		w.must(t, 204, "DELETE", target, "", "If-Match: "+second)
+	}
+	// One dialect's version says nothing about another's.
+	etag := w.must(t, 202, "PUT", attached+"ax-code", `{}`).Header().Get("ETag")
+	w.must(t, 412, "PUT", attached+"claude-code", `{}`, "If-Match: "+etag)
+}
+
+func TestAttachedHooksRefused(t *testing.T) {
+	w := newWorld(t)
+	for name, c := range map[string]struct {
+		query, body, header string
+		status              int
+		code, says          string
+	}{
+		"no dialect":        {"", `{}`, "", 400, "validation_failure", "antigravity, ax-code, claude-code"},
+		"unknown dialect":   {"?dialect=codex", `{}`, "", 400, "validation_failure", "antigravity, ax-code, claude-code"},
+		"azure has a spec":  {"?dialect=azure", `{}`, "", 400, "validation_failure", "antigravity, ax-code, claude-code"},
+		"another case":      {"?dialect=AX-Code", `{}`, "", 400, "validation_failure", "antigravity, ax-code, claude-code"},
+		"no JSON":           {"?dialect=ax-code", `{`, "", 400, "invalid_json", "JSON"},
+		"an error":          {"?dialect=ax-code", `{"bad":[]}`, "", 400, "validation_failure", "ax-code ignores this whole file"},
+		"YAML is not taken": {"?dialect=ax-code", `a: 1`, "Content-Type: application/yaml", 415, "unsupported_media_type", "application/json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			headers := []string{"Accept: */*"}
+			if c.header != "" {
+				headers = append(headers, c.header)
+			}
+			rec := w.must(t, c.status, "PUT", "/v1/agents/a/hooks"+c.query, c.body, headers...)
+			if code, message := errorOf(t, rec); code != c.code || !strings.Contains(message, c.says) {
+				t.Errorf("%s %q, want %s … %s", code, message, c.code, c.says)
+			}
+		})
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		w.must(t, 400, method, "/v1/agents/a/hooks", "")
+	}
+	rec := w.must(t, 400, "PUT", attached+"ax-code", `{"bad":[]}`)
+	want := []any{map[string]any{"path": "bad", "line": 2.0, "column": 3.0, "message": "ax-code ignores this whole file"}}
+	if d := cmp.Diff(want, fields(t, rec)["error"].(map[string]any)["details"]); d != "" {
+		t.Errorf("details (-want +got):\n%s", d)
+	}
+	if len(w.store.specs) != 0 {
+		t.Errorf("stored: %v", w.store.specs)
+	}
+}
+
+func TestAttachedHooksAreLoaded(t *testing.T) {
+	w := newWorld(t)
+	w.must(t, 202, "PUT", attached+"antigravity", `{"PreToolUse":["deny"]}`)
+	w.must(t, 202, "PUT", network, `{"secret":"s3cr3t-s3cr3t"}`)
+	w.store.specs = append(w.store.specs, gate.StoredSpec{Kind: "hooks of a later version", Name: "a", Document: []byte(`{}`)},
+		gate.StoredSpec{Kind: gate.Attached(gate.AXCode), Name: "my_agent", Document: []byte(`{"bad":[]}`)})
+
+	again := newWorld(t, func(o *Options) { o.Store = w.store; o.Gate.Store = w.store })
+	if err := again.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again.judge = func(_ context.Context, in gate.Input) gate.Verdict {
+		if in.Network == nil || !in.Network.Disabled {
+			t.Errorf("network after a restart is %v", in.Network)
+		}
+		return gate.Verdict{Outcome: gate.Block, Reason: "no"}
+	}
+	d := fields(t, again.must(t, 200, "POST", "/v1/evaluate", `{"hook_event_name":"PreToolUse","agent_name":"my_agent","tool_name":"read_file"}`))
+	if d["decision"] != "block" || len(d["hooks"].([]any)) != 1 {
+		t.Errorf("after a restart: %v", d)
+	}
+	for _, said := range []string{"a later version", "ignores this whole file"} {
+		if !strings.Contains(again.log.String(), said) {
+			t.Errorf("log lacks %q: %s", said, again.log)
+		}
+	}
+	if !strings.Contains(again.must(t, 200, "GET", "/metrics", "").Body.String(), `stopgate_decisions_total{agent="my_agent"`) {
+		t.Error("an agent that has attached hooks alone is not named in the metrics")
+	}
+}
+
+func TestAntigravity16NetworkSecretsAreNotAnswered(t *testing.T) {
+	w := newWorld(t)
+	const secret = "s3cr3t-s3cr3t"
+	put := w.must(t, 202, "PUT", network, `{"secret":"`+secret+`"}`)
+	sameJSON(t, "PUT", put.Body.Bytes(), `{"secret":"[hidden]"}`, "warnings")
+	got := w.must(t, 200, "GET", network, "").Body.String()
+	if strings.Contains(got, secret) {
+		t.Errorf("GET answers %s", got)
+	}
+	if code, _ := errorOf(t, w.must(t, 400, "PUT", network, got)); code != "validation_failure" {
+		t.Errorf("a document with marks in the place of secrets: %s", code)
+	}
+	stored, err := w.store.Spec(t.Context(), gate.NetworkSpec, "my_agent")
+	if err != nil || !strings.Contains(string(stored.Document), secret) {
+		t.Errorf("stored is %s, %v", stored.Document, err)
+	}
+	if strings.Contains(w.log.String(), secret) {
+		t.Errorf("log: %s", w.log)
+	}
+	w.must(t, 204, "DELETE", network, "")
+	w.must(t, 404, "GET", network, "")
+}
+
+func TestValidateDialects(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		query, body, contentType string
+		status                   int
+		want                     string
+	}{
+		{"antigravity", `{"Stop":["a"]}`, "", 200, `{"valid":true,"findings":[]}`},
+		{"ax-code", `{"odd":[]}`, "", 200, `{"valid":true,"findings":[{"severity":"warning","path":"odd","line":1,"column":2,"message":"odd"}]}`},
+		{"claude-code", `{"bad":[]}`, "", 200, `{"valid":false,"findings":[{"severity":"error","path":"bad","line":2,"column":3,"message":"claude-code ignores this whole file"}]}`},
+		{"claude-code", `{`, "", 400, ""},
+		{"claude-code", `a: 1`, "application/yaml", 415, ""},
+		{"codex", `{}`, "", 400, ""},
+		{"azure", `{"name":"a"}`, "", 200, `{"valid":true,"findings":[]}`},
+	} {
+		headers := []string{"Accept: */*"}
+		if c.contentType != "" {
+			headers = append(headers, "Content-Type: "+c.contentType)
+		}
+		rec := w.must(t, c.status, "POST", "/v1/validate?dialect="+c.query, c.body, headers...)
+		if c.want != "" {
+			sameJSON(t, c.query, rec.Body.Bytes(), c.want)
+		}
+	}
+	if len(w.store.specs) != 0 {
+		t.Errorf("validating stored %v", w.store.specs)
+	}
+}
