@@ -97,7 +97,11 @@ func (c initCommand) sayNext(p process, host install.Host, places install.Places
 		fmt.Fprintf(p.stdout, "  - %s\n", need)
 	}
 	if scope == install.Project && slices.ContainsFunc(entries, func(e install.Entry) bool { return !e.HTTP() }) {
-		fmt.Fprintf(p.stdout, "  - %s holds the path of stopgate on this machine: do not commit it, or use --user.\n", host.File(places, scope))
+		instead := ""
+		if host.Has(install.User) {
+			instead = ", or use --user"
+		}
+		fmt.Fprintf(p.stdout, "  - %s holds the path of stopgate on this machine: do not commit it%s.\n", host.File(places, scope), instead)
 	}
 	other, flag := install.User, " --user"
 	if scope == install.User {
