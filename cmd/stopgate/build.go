@@ -19,6 +19,7 @@ import (
 	"stopgate/server"
 	"stopgate/store/sqlite"
 	"stopgate/transcripts"
+	"stopgate/wire/contracts"
 )
 
 // overrides are flags that win over the server file.
@@ -128,7 +129,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir, path string) (
 		return nil, errors.Join(err, a.close())
 	}
 	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, OnGateError: cfg.OnGateError,
-		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID,
+		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID, Untried: contracts.Remarks(),
 		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner}}
 	return a, nil
 }
