@@ -27,13 +27,15 @@ type agent struct {
 	tool      string // what its hook payloads call the shell tool
 	// resubmits: a stop's reason comes back as a prompt of its own.
 	resubmits bool
+	// nameless: nothing that reaches a hook names its version.
+	nameless bool
 }
 
 func agents() []agent { return []agent{geminiCLI(), codex(), qwenCode()} }
 
 func geminiCLI() agent {
 	return agent{
-		host: "gemini-cli", program: "gemini", args: []string{"--yolo", "-p"}, tool: "run_shell_command", resubmits: true,
+		host: "gemini-cli", program: "gemini", args: []string{"--yolo", "-p"}, tool: "run_shell_command", resubmits: true, nameless: true,
 		environment: func(_, modelURL string) []string {
 			return []string{"GEMINI_API_KEY=scripted", "GOOGLE_GEMINI_BASE_URL=" + modelURL, "GEMINI_CLI_TRUST_WORKSPACE=true"}
 		},

@@ -104,6 +104,22 @@ func (l *lab) recorded(t *testing.T, want ...string) {
 	}
 }
 
+// versionRecorded holds the records of Stops, which hooks were asked about, to
+// the agent's version.
+func (l *lab) versionRecorded(t *testing.T) {
+	t.Helper()
+	contract, _, _ := contracts.For(l.host, "")
+	want := contract.To
+	if l.nameless {
+		want = ""
+	}
+	for _, r := range l.gate.records() {
+		if r.Event == gate.Stop && (r.HostVersion != want || r.HostUntried != "") {
+			t.Errorf("the record of a Stop has version %q (%s), want %q", r.HostVersion, r.HostUntried, want)
+		}
+	}
+}
+
 // events are what the gate is to have recorded of a session with one tool call
 // and these Stops.
 func (l *lab) events(stops ...string) []string {
@@ -152,6 +168,7 @@ func TestRefusedThenCorrected(t *testing.T) {
 				t.Error("the gate's reason is not in the request after the first answer, or was there before")
 			}
 			l.recorded(t, l.events("block", "allow")...)
+			l.versionRecorded(t)
 		})
 	}
 }

@@ -28,6 +28,9 @@ type Gate struct {
 	Parallel int
 	Now      func() time.Time
 	NewID    func() string // evaluation ids; unique, ordered by time
+	// Untried is a sentence about a host's version that nobody tried, for the
+	// record; empty of one that was. nil: nothing is said of any.
+	Untried func(protocol, version string) string
 	// Observe sees every record after its commit was tried; nil: nobody. It
 	// cannot change the decision.
 	Observe func(Record)
@@ -166,14 +169,15 @@ func (e *evaluation) activated(ctx context.Context, hooks []*Hook) []*Hook {
 }
 
 // attach opens the conversation where a hook could read it, or the caller sent
-// one to keep.
+// one to keep, or named one and is told if it may not be read.
 func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
 	e.lost = e.ev.TranscriptStale
-	if len(e.hooks) == 0 && e.ev.InlineTranscript == nil && e.ev.TranscriptPath == "" {
+	if len(e.hooks) == 0 && e.ev.InlineTranscript == nil && (e.ev.TranscriptPath == "" || e.ev.Protocol != Native) {
 		return nil, nil
 	}
 	t, err := e.gate.Transcripts.Attach(ctx, e.ev)
 	if err == nil {
+		e.learnVersion(t)
 		return t, nil
 	}
 	if bad, ok := errors.AsType[*Error](err); ok && e.ev.Protocol == Native && !e.forHost {

@@ -56,8 +56,13 @@ type Record struct {
 	SubAgent string    `json:"sub_agent,omitempty"`
 	Event    EventName `json:"event"`
 	Protocol string    `json:"protocol"`
-	Tool     string    `json:"tool_name,omitempty"`
-	DryRun   bool      `json:"dry_run"`
+	// HostVersion is the version of the host that asked, where it is known.
+	HostVersion string `json:"host_version,omitempty"`
+	// HostUntried says, in a sentence, that nobody tried that version; empty: it
+	// was tried, or is not known.
+	HostUntried string `json:"host_untried,omitempty"`
+	Tool        string `json:"tool_name,omitempty"`
+	DryRun      bool   `json:"dry_run"`
 	// DurationMS is the whole evaluation, commit left out.
 	DurationMS int64 `json:"duration_ms"`
 	// Payload is the request as it came. Stores keep it compressed.
@@ -89,8 +94,8 @@ func (p *Payload) UnmarshalJSON(b []byte) error {
 // hooks' names and outcomes only.
 func (r Record) Summary() RecordSummary {
 	s := RecordSummary{EvaluationID: r.EvaluationID, Time: r.Time, Agent: r.Agent, Session: r.Session,
-		Event: r.Event, Protocol: r.Protocol, Tool: r.Tool, Decision: r.Outcome, Reason: r.Reason,
-		Forced: r.Forced, Degraded: r.Degraded, DryRun: r.DryRun, DurationMS: r.DurationMS,
+		Event: r.Event, Protocol: r.Protocol, HostVersion: r.HostVersion, HostUntried: r.HostUntried,
+		Tool: r.Tool, Decision: r.Outcome, Reason: r.Reason, Forced: r.Forced, Degraded: r.Degraded, DryRun: r.DryRun, DurationMS: r.DurationMS,
 		Hooks: make([]HookSummary, len(r.Hooks))}
 	for i, v := range r.Hooks {
 		s.Hooks[i] = HookSummary{Name: v.Name, Outcome: v.Outcome, Notes: v.Notes}
@@ -106,6 +111,8 @@ type RecordSummary struct {
 	Session      string        `json:"session_id"`
 	Event        EventName     `json:"event"`
 	Protocol     string        `json:"protocol"`
+	HostVersion  string        `json:"host_version,omitempty"`
+	HostUntried  string        `json:"host_untried,omitempty"`
 	Tool         string        `json:"tool_name,omitempty"`
 	Decision     Outcome       `json:"decision"`
 	Reason       string        `json:"reason"`

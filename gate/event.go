@@ -124,6 +124,10 @@ type Event struct {
 	// TranscriptStale: its newest part could not be sent.
 	TranscriptStale bool
 
+	// HostVersion is the version of the program that asks, a [PlainVersion];
+	// empty: not known yet, a transcript of the host's may tell.
+	HostVersion string
+
 	Payload []byte // the request as it came, for the record
 }
 

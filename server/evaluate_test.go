@@ -90,7 +90,7 @@ func (h queryHost) Decode(payload []byte, q HostQuery) (gate.Event, error) {
 
 func (queryHost) Encode(gate.Event, gate.Decision) ([]byte, string) { return nil, typeJSON }
 
-func TestHostIsToldWhatTheURLSays(t *testing.T) {
+func TestHostIsToldWhatTheRequestSays(t *testing.T) {
 	var told HostQuery
 	w := newWorld(t, func(o *Options) {
 		o.Protocol = func(string) (HostProtocol, bool) { return queryHost{told: &told}, true }
@@ -101,7 +101,8 @@ func TestHostIsToldWhatTheURLSays(t *testing.T) {
 			Transcript: "u", Stale: true, Unattended: true},
 		"?stale=false&unattended=false": {},
 	} {
-		w.must(t, 200, "POST", "/v1/hooks/plain"+query, "{}")
+		want.UserAgent = "copilot/1.0.102 (linux)"
+		w.must(t, 200, "POST", "/v1/hooks/plain"+query, "{}", "User-Agent: "+want.UserAgent)
 		if d := cmp.Diff(want, told); d != "" {
 			t.Errorf("%q (-want +got):\n%s", query, d)
 		}

@@ -23,7 +23,8 @@ type HostProtocol interface {
 	Encode(ev gate.Event, d gate.Decision) (body []byte, contentType string)
 }
 
-// HostQuery is what the URL of POST /v1/hooks/{protocol} says.
+// HostQuery is what a POST /v1/hooks/{protocol} says beside its body: all but
+// UserAgent in its URL.
 type HostQuery struct {
 	Agent string // empty: "default"
 	Event string // the host's name of the event, where its payloads name none
@@ -35,6 +36,7 @@ type HostQuery struct {
 	Transcript string
 	Stale      bool
 	Unattended bool // nobody can be asked
+	UserAgent  string
 }
 
 // hostDeadline is shorter than what hosts give a hook (DESIGN §5).
@@ -130,7 +132,7 @@ func hostsFailure(err error) *gate.Failure {
 func hostQuery(r *http.Request) (HostQuery, time.Duration, error) {
 	v := r.URL.Query()
 	q := HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd"),
-		Transcript: v.Get("transcript"), Stale: v.Get("stale") == "true", Unattended: v.Get("unattended") == "true"}
+		Transcript: v.Get("transcript"), Stale: v.Get("stale") == "true", Unattended: v.Get("unattended") == "true", UserAgent: r.UserAgent()}
 	deadline := hostDeadline
 	if text := v.Get("deadline"); text != "" {
 		seconds, err := strconv.ParseFloat(text, 64)

@@ -186,9 +186,9 @@ func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) 
 	}
 	defer f.Close()
 	render := func(out *bufio.Writer) error { return s.renderHostFile(ctx, io.NewSectionReader(f, 0, st.Size()), out) }
+	var h *hostFile
 	if format != formatNDJSON {
-		h, err := newHostFile(f, st.Size(), format)
-		if err != nil {
+		if h, err = newHostFile(f, st.Size(), format); err != nil {
 			return nil, err
 		}
 		render = func(out *bufio.Writer) error {
@@ -204,6 +204,9 @@ func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) 
 	}
 	rendered := s.temporary(sp, path)
 	rendered.original = st
+	if h != nil {
+		rendered.host, rendered.version = h.host, h.format.version()
+	}
 	return rendered, nil
 }
 
@@ -232,7 +235,7 @@ func newHostFile(f io.ReaderAt, size int64, format string) (*hostFile, error) {
 	if !ok {
 		return nil, &gate.Failure{Code: gate.TranscriptUnreadable, Message: fmt.Sprintf("there is no reader for transcripts of the format %q", short(format))}
 	}
-	return &hostFile{format: read, file: f, size: size, most: maxHostLine}, nil
+	return &hostFile{host: format, format: read, file: f, size: size, most: maxHostLine}, nil
 }
 
 func unreadable(path string, err error) error {

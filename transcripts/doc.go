@@ -36,7 +36,8 @@
 // "failed" in its result's marker. Lines that are no JSON object, are cut off or
 // are longer than 64 MiB are left out and counted in the view's last line. The
 // answer under judgement is the payload's own and stands in the view once: it is
-// added if the file does not end with it (spec/claude-code.md 10).
+// added if the file does not end with it (spec/claude-code.md 10). The view knows
+// the host's version where the file names it ([gate.ByHost]).
 //
 // Such a file of another machine is uploaded as it is, part by part
 // ([Store.AppendFile]), and rendered when an event needs it.

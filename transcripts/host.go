@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"stopgate/gate"
 )
 
 // Formats of the session files that agent hosts write, named as the hosts'
@@ -33,7 +35,30 @@ type hostFormat interface {
 	chosen() []extent
 	// steps is what a chosen extent says. An error: it is no message.
 	steps(text []byte) ([]step, error)
+	// version is that of the host as the lines name it, a [gate.PlainVersion];
+	// empty: none does.
+	version() string
 }
+
+// writer is the program that wrote a session file, as its lines name it.
+type writer struct{ named string }
+
+// is takes a version, a JSON value; nil: there is none. The last one counts,
+// since newer programs go on with old sessions.
+func (w *writer) is(value []byte) {
+	if len(value) < 2 || value[0] != '"' {
+		return
+	}
+	text := value[1 : len(value)-1]
+	if string(text) == w.named { // as on nearly every line
+		return
+	}
+	if plain := gate.PlainVersion(text); plain != "" {
+		w.named = plain
+	}
+}
+
+func (w *writer) version() string { return w.named }
 
 // extent of a file.
 type extent struct {
@@ -74,6 +99,7 @@ func newHostFormat(format string) (hostFormat, bool) {
 
 // hostFile is a session file as it was when it was opened: hosts go on writing.
 type hostFile struct {
+	host    string // the name of its format
 	format  hostFormat
 	file    io.ReaderAt
 	size    int64

@@ -10,12 +10,16 @@ import (
 // claudeCode reads Claude Code's session files, ~/.claude/projects/…/ID.jsonl.
 // Lines of type user and assistant are the conversation, a tree by parentUuid;
 // several lines, with a part each, share one message.id. Lines of isSidechain
-// are a sub-agent's: left out, unless the file is a sub-agent's own.
-type claudeCode struct{ tree tree }
+// are a sub-agent's: left out, unless the file is a sub-agent's own. Every line of
+// the tree names the version that wrote it.
+type claudeCode struct {
+	writer
+	tree tree
+}
 
 func (c *claudeCode) line(text []byte, at int64) error {
 	var l treeLine
-	var kind, message []byte
+	var kind, message, version []byte
 	whole := members(text, func(key, value []byte) {
 		switch string(key) {
 		case "type":
@@ -32,11 +36,14 @@ func (c *claudeCode) line(text []byte, at int64) error {
 			}
 		case "message":
 			message = value
+		case "version":
+			version = value
 		}
 	})
 	if !whole {
 		return errNoMessage
 	}
+	c.is(version)
 	switch string(kind) {
 	case `"user"`:
 		l.flags |= talk

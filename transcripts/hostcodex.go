@@ -7,19 +7,29 @@ import (
 
 // codex reads Codex's rollout files, ~/.codex/sessions/…/rollout-….jsonl. Lines
 // of type response_item are what the model was sent and what it said; the
-// event_msg lines tell the same again.
-type codex struct{ items []extent }
+// event_msg lines tell the same again. The first line, session_meta, names the
+// version that began the session.
+type codex struct {
+	writer
+	items []extent
+}
 
 func (c *codex) line(text []byte, at int64) error {
-	var kind []byte
+	var kind, payload []byte
 	whole := members(text, func(key, value []byte) {
-		if string(key) == "type" {
+		switch string(key) {
+		case "type":
 			kind = value
+		case "payload":
+			payload = value
 		}
 	})
 	switch {
 	case !whole:
 		return errNoMessage
+	case string(kind) == `"session_meta"`:
+		c.is(member(payload, "cli_version"))
+		return nil
 	case string(kind) != `"response_item"`:
 		return nil
 	case len(c.items) == maxSpans:

@@ -6,8 +6,10 @@ import (
 )
 
 // copilot reads Copilot CLI's events.jsonl. It is written a little late: what
-// belongs to a Stop is complete once the hook.start of that Stop is there.
+// belongs to a Stop is complete once the hook.start of that Stop is there. The
+// first line, session.start, names the version that began the session.
 type copilot struct {
+	writer
 	events []extent
 	// until, where it is not zero, ends the conversation at the last hook.start
 	// of that moment.
@@ -35,6 +37,8 @@ func (c *copilot) line(text []byte, at int64) error {
 			return errTooManyLines
 		}
 		c.events = append(c.events, extentOf(text, at))
+	case `"session.start"`:
+		c.is(member(data, "copilotVersion"))
 	case `"hook.start"`:
 		if !c.until.IsZero() && hookMoment(data).Equal(c.until.Truncate(time.Millisecond)) {
 			c.reached, c.before = true, len(c.events)

@@ -44,6 +44,9 @@ func (g *geminiCLI) line(text []byte, at int64) error {
 	return g.put(id, extentOf(text, at))
 }
 
+// version is empty: neither a line nor a hook of Gemini CLI names it.
+func (g *geminiCLI) version() string { return "" }
+
 // put adds a record, or puts it in the place of the one with its id.
 func (g *geminiCLI) put(id []byte, sp extent) error {
 	hash := maphash.Bytes(g.seed, id)

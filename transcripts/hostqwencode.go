@@ -3,12 +3,16 @@ package transcripts
 import "encoding/json"
 
 // qwenCode reads Qwen Code's session files, ~/.qwen/projects/…/chats/ID.jsonl:
-// a tree as Claude Code's, its messages in parts as the Gemini API has them.
-type qwenCode struct{ tree tree }
+// a tree as Claude Code's, its messages in parts as the Gemini API has them. Every
+// line names the version that wrote it.
+type qwenCode struct {
+	writer
+	tree tree
+}
 
 func (q *qwenCode) line(text []byte, at int64) error {
 	var l treeLine
-	var kind []byte
+	var kind, version []byte
 	whole := members(text, func(key, value []byte) {
 		switch string(key) {
 		case "type":
@@ -21,11 +25,15 @@ func (q *qwenCode) line(text []byte, at int64) error {
 			if string(value) == "true" {
 				l.flags |= side
 			}
+		case "version":
+			version = value
 		}
 	})
-	switch {
-	case !whole:
+	if !whole {
 		return errNoMessage
+	}
+	q.is(version)
+	switch {
 	case string(kind) == `"user"` || string(kind) == `"assistant"`:
 		l.flags |= talk
 	case string(kind) == `"tool_result"`:

@@ -45,6 +45,16 @@ func members(object []byte, visit func(key, value []byte)) bool {
 	return false
 }
 
+// member is the value of an object's member, nil if it is not there.
+func member(object []byte, name string) (found []byte) {
+	members(object, func(key, value []byte) {
+		if string(key) == name {
+			found = value
+		}
+	})
+	return found
+}
+
 // elements goes through the elements of a JSON array, as members does.
 func elements(array []byte, visit func(value []byte)) bool {
 	if len(array) == 0 || array[0] != '[' {

@@ -96,7 +96,9 @@ func (s *Store) viewUpload(ctx context.Context, k key, final string) (*view, err
 	if err != nil {
 		return nil, err
 	}
-	return s.temporary(sp, ""), nil
+	v := s.temporary(sp, "")
+	v.host, v.version = h.host, h.format.version()
+	return v, nil
 }
 
 // openUpload opens the host's session file of a session; nil if it has none.

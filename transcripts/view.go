@@ -35,6 +35,8 @@ type view struct {
 	known     *index      // nil: to be built when it is needed
 	temporary bool        // path is ours and goes with Close
 	original  os.FileInfo // of the file at raw, where that is not path; nil: none
+	host      string      // the format of the session file it was rendered from; empty: none
+	version   string      // of the host, as that file names it
 	asText    bool        // some of it is as it was sent, so that its markers may be anybody's
 
 	store    *Store
@@ -42,7 +44,10 @@ type view struct {
 	close    sync.Once
 }
 
-var _ gate.Transcript = (*view)(nil)
+var (
+	_ gate.Transcript = (*view)(nil)
+	_ gate.ByHost     = (*view)(nil)
+)
 
 func (s *Store) newView(v *view) *view {
 	v.store, v.text = s, v.file
@@ -51,6 +56,9 @@ func (s *Store) newView(v *view) *view {
 
 func (v *view) Path() string    { return v.path }
 func (v *view) RawPath() string { return v.raw }
+
+// WrittenBy is the host of a session file, and its version; see [gate.ByHost].
+func (v *view) WrittenBy() (host, version string) { return v.host, v.version }
 
 // Is reports whether a file that was opened at Path or RawPath is the view's
 // own: whoever owns the directory may have put another there since.

@@ -11,7 +11,7 @@ import (
 // configured as Stop gets snake_case ones and hook_event_name. The flat answer
 // works for both (EFFECTS §1).
 func copilot() Protocol {
-	return Protocol{Name: copilotName, event: copilotEvent, decode: decodeCopilot, encode: encodeCopilot}
+	return Protocol{Name: copilotName, event: copilotEvent, decode: decodeCopilot, encode: encodeCopilot, version: copilotVersion}
 }
 
 const copilotName = "copilot"
@@ -34,6 +34,17 @@ func copilotEvent(host string) gate.EventName {
 		return gate.SubagentStop
 	}
 	return ""
+}
+
+// copilotVersion reads "copilot/1.0.102 (…)" (EFFECTS §4). The http hooks of
+// Claude Code and Qwen Code name a library there.
+func copilotVersion(userAgent string) string {
+	product, _, _ := strings.Cut(userAgent, " ")
+	version, ok := strings.CutPrefix(product, copilotName+"/")
+	if !ok {
+		return ""
+	}
+	return gate.PlainVersion(version)
 }
 
 func decodeCopilot(m members, ev *gate.Event) {

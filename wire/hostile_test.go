@@ -27,6 +27,29 @@ func TestProbeMark(t *testing.T) {
 	}
 }
 
+// A User-Agent is anybody's to send: only Copilot's own, and only a version in
+// it, is taken.
+func TestVersionInAUserAgent(t *testing.T) {
+	for _, c := range []struct{ host, agent, want string }{
+		{copilotName, "copilot/1.0.102 (linux x64; node 20)", "1.0.102"},
+		{copilotName, "copilot/1.0.103", "1.0.103"},
+		{copilotName, "copilot/", ""},
+		{copilotName, "copilot", ""},
+		{copilotName, "", ""},
+		{copilotName, "curl/8.5.0 copilot/1.0.102", ""},
+		{copilotName, "Go-http-client/1.1", ""},
+		{copilotName, "copilot/<b>1</b>", ""},
+		{copilotName, "copilot/" + strings.Repeat("1", 65), ""},
+		{"claude-code", "axios/1.15.2", ""},
+		{"qwen-code", "node", ""},
+		{"codex", "copilot/1.0.102", ""},
+	} {
+		if ev := decode(t, c.host, `{"hook_event_name":"Stop"}`, Options{UserAgent: c.agent}); ev.HostVersion != c.want {
+			t.Errorf("%s, %.80q: %q, want %q", c.host, c.agent, ev.HostVersion, c.want)
+		}
+	}
+}
+
 // AX Code's payload is the tool's arguments, which the model writes: a mark in
 // them is no probe, or else an agent chooses which of its calls are audited and
 // counted (axcode.go: no member of the arguments is taken for a fact).

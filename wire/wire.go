@@ -31,6 +31,9 @@ type Protocol struct {
 	decode func(m members, ev *gate.Event)
 	// encode answers an event that has hooks.
 	encode func(ev *gate.Event, w wish) answer
+	// version reads the host's version in the User-Agent of its http hooks; nil:
+	// it is not there.
+	version func(userAgent string) string
 	// unnamed: the payload never names its event, only the options do.
 	unnamed bool
 	// silent: no objection is an empty body, not `{}`.
@@ -85,6 +88,9 @@ type Options struct {
 	// Unattended: nobody can be asked, as in a run without a terminal. What
 	// would be asked is denied.
 	Unattended bool
+
+	// UserAgent is the header of a host's http hook; empty for a command hook.
+	UserAgent string
 }
 
 // DefaultAgent is the agent of callers that name none; it needs no spec.
@@ -119,6 +125,9 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 		}
 	}
 	ev.Name = p.event(host)
+	if p.version != nil {
+		ev.HostVersion = p.version(opt.UserAgent)
+	}
 	p.decode(m, &ev)
 	if opt.Transcript != "" {
 		ev.TranscriptPath, ev.TranscriptSession, ev.TranscriptStale = "", opt.Transcript, opt.Stale

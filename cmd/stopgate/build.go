@@ -20,6 +20,7 @@ import (
 	"stopgate/server"
 	"stopgate/store/sqlite"
 	"stopgate/transcripts"
+	"stopgate/wire/contracts"
 )
 
 // overrides are flags that win over the server file.
@@ -134,7 +135,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, command
 		return nil, errors.Join(err, a.close())
 	}
 	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, OnGateError: cfg.OnGateError,
-		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID,
+		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID, Untried: contracts.Remarks(),
 		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
 			gate.RuleHook: gate.EvaluatorFunc(rulehooks.Evaluate)}}
 	return a, nil

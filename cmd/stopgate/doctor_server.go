@@ -17,7 +17,6 @@ import (
 	"stopgate/gate"
 	"stopgate/server"
 	"stopgate/wire"
-	"stopgate/wire/contracts"
 	"stopgate/wire/install"
 )
 
@@ -321,10 +320,10 @@ func (d *doctor) checkVersion(host install.Host) {
 		d.say(host.Name, gate.SeverityWarning, program, fmt.Sprintf("it does not say its version: %v", err), "run "+host.Executable+" --version")
 		return
 	}
-	contract, fit, _ := contracts.For(host.Name, version)
-	if fit == contracts.Tried {
+	remark := host.Contract.Says(version)
+	if remark == "" {
 		d.say(host.Name, severityOK, program, "version "+version+" is one that was tried", "")
 		return
 	}
-	d.say(host.Name, gate.SeverityWarning, program, contract.Says(version), "watch a first session: docs/hosts.md says what should happen")
+	d.say(host.Name, gate.SeverityWarning, program, remark, "watch a first session: docs/hosts.md says what should happen")
 }

@@ -31,6 +31,8 @@ type head struct {
 	Nanos              *int64         `json:"at,omitempty"` // the record's time, if seq is not it
 	SubAgent           string         `json:"sub_agent,omitempty"`
 	Protocol           string         `json:"protocol,omitempty"`
+	HostVersion        string         `json:"host_version,omitempty"`
+	HostUntried        string         `json:"host_untried,omitempty"`
 	Tool               string         `json:"tool,omitempty"`
 	DryRun             bool           `json:"dry_run,omitempty"`
 	DurationMS         int64          `json:"duration_ms,omitempty"`
@@ -87,7 +89,7 @@ func nanos(t time.Time) int64 {
 }
 
 func headOf(r *gate.Record) head {
-	h := head{SubAgent: r.SubAgent, Protocol: r.Protocol, Tool: r.Tool, DryRun: r.DryRun, DurationMS: r.DurationMS,
+	h := head{SubAgent: r.SubAgent, Protocol: r.Protocol, HostVersion: r.HostVersion, HostUntried: r.HostUntried, Tool: r.Tool, DryRun: r.DryRun, DurationMS: r.DurationMS,
 		Reason: r.Reason, AdditionalContext: r.AdditionalContext, Messages: r.Messages, Forced: r.Forced, Degraded: r.Degraded,
 		StopHookActive: r.StopHookActive, StopRejectionCount: r.StopRejectionCount, GateError: r.GateError}
 	if len(r.Hooks) > 0 {
@@ -123,7 +125,7 @@ func (w *row) decode() (gate.Record, error) {
 		at = *h.Nanos
 	}
 	r := gate.Record{Time: time.Unix(0, at).UTC(), Agent: w.agent, Session: w.session, SubAgent: h.SubAgent,
-		Event: gate.EventName(w.event), Protocol: h.Protocol, Tool: h.Tool, DryRun: h.DryRun, DurationMS: h.DurationMS,
+		Event: gate.EventName(w.event), Protocol: h.Protocol, HostVersion: h.HostVersion, HostUntried: h.HostUntried, Tool: h.Tool, DryRun: h.DryRun, DurationMS: h.DurationMS,
 		Decision: gate.Decision{EvaluationID: w.id, Outcome: gate.Outcome(w.decision), Reason: h.Reason,
 			AdditionalContext: h.AdditionalContext, Messages: h.Messages, Forced: h.Forced, Degraded: h.Degraded,
 			StopHookActive: h.StopHookActive, StopRejectionCount: h.StopRejectionCount, GateError: h.GateError, Hooks: h.Hooks}}

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"stopgate/gate"
 	"stopgate/store/sqlite"
 	"stopgate/store/storetest"
@@ -235,7 +238,9 @@ func TestOlderDatabasesAreMigrated(t *testing.T) {
 	file := filepath.Join(dir, "stopgate.db")
 	ours(t, file)
 	execute(t, file, `ALTER TABLE counts DROP COLUMN same; DELETE FROM goose_db_version WHERE version_id > 1;
-		INSERT INTO counts VALUES ('s', 'a', '', 2, 1, 1, 'p', 'run the tests', '', '')`)
+		INSERT INTO counts VALUES ('s', 'a', '', 2, 1, 1, 'p', 'run the tests', '', '');
+		INSERT INTO evaluations (seq, id, agent, session, event, decision, head)
+			VALUES (1, 'e', 'a', 's', 'Stop', 'block', '{"protocol":"codex","reason":"run the tests"}')`)
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -244,5 +249,14 @@ func TestOlderDatabasesAreMigrated(t *testing.T) {
 	want := gate.Counts{StopRejections: 2, PromptRejections: 1, Started: true, LastPromptID: "p", LastReason: "run the tests"}
 	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: "s"}); err != nil || got != want {
 		t.Errorf("counts are %+v (%v), want %+v", got, err, want)
+	}
+	record, err := s.Record(t.Context(), "e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := gate.Record{Decision: gate.Decision{EvaluationID: "e", Outcome: gate.Block, Reason: "run the tests"},
+		Time: time.Unix(0, 1).UTC(), Agent: "a", Session: "s", Event: gate.Stop, Protocol: "codex"}
+	if diff := cmp.Diff(old, record, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
 	}
 }

@@ -75,6 +75,7 @@ func Full(n int) gate.Record {
 	r := Record(n)
 	exit := 2
 	r.Event, r.SubAgent, r.DryRun, r.Outcome = gate.Stop, "sub-1", true, gate.Block
+	r.Protocol, r.HostVersion, r.HostUntried = "codex", "0.170.0", "Codex 0.170.0 was not tried."
 	r.Reason, r.AdditionalContext = "run the tests <first> & again", "context"
 	r.Messages = []gate.Message{{Role: "user", Content: r.Reason}, {Role: "user", Content: "context"}}
 	r.Forced, r.Degraded, r.StopHookActive, r.StopRejectionCount = true, true, true, 7

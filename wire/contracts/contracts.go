@@ -136,8 +136,8 @@ func (c Contract) Find(hostEvent string) (Event, bool) {
 	return c.Events[i], true
 }
 
-// Says is a sentence for a person about a version outside what was tried;
-// empty for one inside.
+// Says is a sentence for a person about a version outside what was tried, as
+// `stopgate doctor` and the record have it; empty for one inside.
 func (c Contract) Says(version string) string {
 	tried := c.From
 	if c.To != c.From {
@@ -152,4 +152,19 @@ func (c Contract) Says(version string) string {
 		return "The version of " + c.Program + " is unknown; the answers were tried on " + tried + "."
 	}
 	return c.Program + " " + cmp.Or(versionNumber.FindString(version), version) + " was not tried; the answers were tried on " + tried + "."
+}
+
+// Remarks is [Contract.Says] for whichever host it is; of one that has no
+// contract nothing is said. It is for the record of each event, so the contracts
+// are made once.
+func Remarks() func(host, version string) string {
+	all := All()
+	return func(host, version string) string {
+		for i := range all {
+			if all[i].Host == host {
+				return all[i].Says(version)
+			}
+		}
+		return ""
+	}
 }

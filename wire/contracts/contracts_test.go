@@ -47,6 +47,21 @@ func TestSaysWhatWasTried(t *testing.T) {
 	}
 }
 
+// The record says of a version what doctor says, and nothing of who has no contract.
+func TestRemarks(t *testing.T) {
+	remark := Remarks()
+	for _, c := range All() {
+		for _, version := range []string{c.From, c.To, "0.0.1", "99.1", "main"} {
+			if got, want := remark(c.Host, version), c.Says(version); got != want {
+				t.Errorf("%s %s: %q, want %q", c.Host, version, got, want)
+			}
+		}
+	}
+	if got := remark("native", "1.0"); got != "" {
+		t.Errorf("native: %q", got)
+	}
+}
+
 // A unit that is wrong by a thousand either cuts off every hook or lets a gate
 // that hangs hold an agent for hours (fault gx-030).
 func TestTimeoutUnits(t *testing.T) {
