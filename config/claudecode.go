@@ -147,7 +147,6 @@ var claudeCodeTimeouts = map[string]time.Duration{"command": 600 * time.Second, 
 func (r *claudeCodeReader) handler(o *object, event gate.EventName, matcher gate.Matcher) {
 	h := gate.Hook{Name: strings.TrimPrefix(o.path, "hooks."), Level: gate.CustomLevel, Dialect: gate.ClaudeCode, Event: event,
 		Matcher: matcher, FailMode: gate.FailAllow}
-	before := r.errors
 	kind := r.kind(o)
 	if kind == "" {
 		return
@@ -171,7 +170,7 @@ func (r *claudeCodeReader) handler(o *object, event gate.EventName, matcher gate
 		asked = false
 	}
 	o.unknown(false)
-	if asked && r.errors == before {
+	if asked {
 		r.hooks = append(r.hooks, h)
 	}
 }

@@ -110,6 +110,7 @@ func TestClaudeCode01And02Warnings(t *testing.T) {
 		{"an expression that reaches further", claudeHook("PreToolUse", `"matcher":"Edit.*",`, run), 1,
 			`matcher "Edit.*" is a regular expression, which may match anywhere in a name: it is about MultiEdit, NotebookEdit too; write ^(?:…)$ for whole names`},
 		{"an expression that does not", claudeHook("PreToolUse", `"matcher":"^Edit",`, run), 1, ""},
+		{"one that is meant to reach further", claudeHook("PreToolUse", `"matcher":"^Notebook",`, run), 1, ""},
 		{"letter case", claudeHook("PreToolUse", `"matcher":"Edit, bash",`, run), 1, `matcher "bash" matches nothing, since case counts: did you mean "Bash"?`},
 		{"a list of nothing", claudeHook("PreToolUse", `"matcher":" , ",`, run), 1, `matcher " , " names nothing: its hooks are never asked`},
 		{"async", claudeHook("Stop", "", `{"type":"command","command":"x","async":true}`), 0, "2:41: an async hook cannot decide anything, since Claude Code does not wait for it: it is left out"},
