@@ -47,10 +47,19 @@ func readAntigravity(n *node, f *findings) []gate.Hook {
 	if len(r.hooks) > maxAttached {
 		f.errorf("", n.pos, "hooks.json has %d handlers, want at most %d", len(r.hooks), maxAttached)
 	}
-	if f.errors > 0 {
-		f.errorf("", n.pos, "nothing of this file is loaded, as in an environment of the Gemini API: none of its hooks is asked, and every call goes on")
+	if last := lastError(f); last != nil {
+		f.errorf("", pos{last.Line, last.Column}, "nothing of this file is loaded, as in an environment of the Gemini API: none of its hooks is asked, and every call goes on")
 	}
 	return r.hooks
+}
+
+// lastError is the error that stands last in the text; nil if there is none.
+func lastError(f *findings) *gate.Finding {
+	errs, _ := split(f.sorted())
+	if len(errs) == 0 {
+		return nil
+	}
+	return &errs[len(errs)-1]
 }
 
 func (r *antigravityReader) group(g field) {
