@@ -130,17 +130,18 @@ func (r *antigravityReader) handler(o *object, h *gate.Hook) {
 		r.errorf(o.path, o.node.pos, "type is missing, want command or http")
 	}
 	h.Command, h.URL, h.Headers = o.text("command"), o.text("url"), r.headers(o)
-	ownFields, others := []string{"command"}, []string{"url", "headers"}
+	var ineffective []string
 	switch h.Type {
 	case gate.CommandHook:
+		ineffective = []string{"url", "headers"}
 		r.command(o, h)
 	case gate.HTTPHook:
-		ownFields, others = others, ownFields
+		ineffective = []string{"command"}
 		r.url(o, h)
 	}
-	for _, name := range others {
-		if n := o.value(name); n != nil && h.Type != "" {
-			r.warnf(o.child(name), n.pos, "%s has no effect on a handler of type %s, which has %s", name, h.Type, strings.Join(ownFields, " and "))
+	for _, name := range ineffective {
+		if n := o.value(name); n != nil {
+			r.warnf(o.child(name), n.pos, "%s has no effect on a handler of type %s", name, h.Type)
 		}
 	}
 	o.unknown(false)
