@@ -44,8 +44,11 @@ func judge(h *gate.Hook, event gate.EventName, e ending) gate.Verdict {
 }
 
 func (e ending) verdict(h *gate.Hook, event gate.EventName) gate.Verdict {
-	if h.Dialect == gate.AXCode { // to whom no end is like another
+	switch h.Dialect { // to whom no end is like another
+	case gate.AXCode:
 		return e.axCodeVerdict(h)
+	case gate.ClaudeCode:
+		return e.claudeCode(h.Event)
 	}
 	if v, ended := e.ended(); !ended {
 		return v

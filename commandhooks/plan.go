@@ -11,9 +11,10 @@ import (
 // job is one run of one hook, worked out before anything is started.
 type job struct {
 	interpreter interpreter
-	inline      string // a shell line for bash -c …
-	script      string // … or a whole script
-	fileName    string // what the script's file is called
+	inline      string   // a shell line for bash -c …
+	args        []string // … or a program and its arguments, which no shell reads
+	script      string   // … or a whole script
+	fileName    string   // what the script's file is called
 	stdin       []byte
 	transcripts []string // files to be readable at their own paths
 	// isTranscript says whether a file is the one that was opened at that path.
@@ -39,6 +40,8 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 		}
 	case j.inline == "":
 		return job{}, failed(gate.Internal, "the hook has neither a command nor a script")
+	case in.Hook.Args != nil:
+		// It is no line for a shell, however long.
 	case len(j.inline) > maxInline || strings.Contains(j.inline, "\x00"):
 		j.inline, j.script = "", j.inline
 	}
@@ -49,7 +52,10 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 	if j.interpreter.file == "" {
 		return job{}, failed(gate.InterpreterMissing, "%s was not found when the gate started: install it, and start the gate anew", name)
 	}
-	if in.Hook.Dialect == gate.AXCode {
+	switch in.Hook.Dialect {
+	case gate.ClaudeCode:
+		j.forClaudeCode(in.Hook)
+	case gate.AXCode:
 		j.env = axCodeEnv(r.opt.HostEnv, in)
 		return j, nil // it knows of no conversation
 	}
@@ -109,7 +115,10 @@ const failsafe = "trap 'exit 125' EXIT; "
 
 // argv is the command line that runs the job; file is where its script lies.
 func (j job) argv(file string) []string {
-	if j.script != "" {
+	switch {
+	case j.args != nil:
+		return append([]string{j.interpreter.file, "-c", unread}, j.args...)
+	case j.script != "":
 		return []string{j.interpreter.file, file}
 	}
 	return []string{j.interpreter.file, "-c", j.inline}

@@ -37,6 +37,8 @@ func readAttached(d gate.Dialect, n *node, f *findings) []gate.Hook {
 		return readAntigravity(n, f)
 	case gate.AXCode:
 		return readAXCode(n, f)
+	case gate.ClaudeCode:
+		return readClaudeCode(n, f)
 	}
 	f.errorf("", n.pos, "hooks of %s are not read here", d)
 	return nil

@@ -46,7 +46,7 @@ func TestServerFilePage(t *testing.T) {
 	})
 	known := regexp.MustCompile(`key "zzzzzzzzzz" is unknown; known here: (.*)`)
 	for name, file := range map[string]string{
-		"top": "zzzzzzzzzz: 1", "http": "http: {zzzzzzzzzz: 1}", "models": "models: {zzzzzzzzzz: 1}", "gemini": "models: {providers: {gemini: {zzzzzzzzzz: 1}}}",
+		"top": "zzzzzzzzzz: 1", "http": "http: {zzzzzzzzzz: 1}", "http_hooks": "http_hooks: {zzzzzzzzzz: 1}", "models": "models: {zzzzzzzzzz: 1}", "gemini": "models: {providers: {gemini: {zzzzzzzzzz: 1}}}",
 		"anthropic": "models: {providers: {anthropic: {zzzzzzzzzz: 1}}}", "openai": "models: {providers: {openai: {zzzzzzzzzz: 1}}}",
 		"azure-openai": "models: {providers: {azure-openai: {zzzzzzzzzz: 1}}}", "vertex": "models: {providers: {vertex: {zzzzzzzzzz: 1}}}",
 		"ollama":         "models: {providers: {ollama: {zzzzzzzzzz: 1}}}",

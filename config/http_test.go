@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,42 @@ func TestServerHTTP(t *testing.T) {
 	} {
 		_, err := LoadServer(serverFile(t, "http: "+c.file), atHome, nil)
 		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v, want it to say %q", c.file, err, c.says)
+		}
+	}
+}
+
+func TestServerHTTPHooks(t *testing.T) {
+	got := load(t, `http_hooks: {allow: [hooks.example.com, "*.example.com", "*", "localhost:8080", "[::1]:9", "::1", "*:8443"], proxy: "http://me:${SECRET}@proxy.example:3128/", ca_file: ca.pem, connections: 3}`,
+		environment(map[string]string{"HOME": "/home/dev", "SECRET": "s3cr3t"})).HTTPHooks
+	if !strings.HasSuffix(got.CAFile, "/ca.pem") || !filepath.IsAbs(got.CAFile) {
+		t.Errorf("ca_file is %q, want a path from the file's directory", got.CAFile)
+	}
+	if password, _ := got.Proxy.User.Password(); password != "s3cr3t" || got.Proxy.Host != "proxy.example:3128" {
+		t.Errorf("proxy is %v", got.Proxy)
+	}
+	got.Proxy, got.CAFile = nil, ""
+	want := HTTPHooks{Allow: []string{"hooks.example.com", "*.example.com", "*", "localhost:8080", "[::1]:9", "::1", "*:8443"}, Connections: 3}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range []struct{ file, says string }{
+		{`{allow: ["https://hooks.example.com"]}`, `1:21: error: http_hooks.allow[0]: allow[0] is "https://hooks.example.com": want`},
+		{`{allow: ["hooks.example.com/x"]}`, "want a host name"},
+		{`{allow: [""]}`, "want a host name"},
+		{`{allow: ["a:0"]}`, "want a port"},
+		{`{allow: ["a:b"]}`, "want a port"},
+		{`{allow: ["*a.example"]}`, "want *, *.example.com or a whole host name"},
+		{`{allow: "a"}`, "want a list"},
+		{`{proxy: "socks5://proxy.example"}`, "proxy is not http:// or https://"},
+		{`{proxy: "proxy.example:3128"}`, "proxy is not http:// or https://"},
+		{`{proxy: "http://proxy.example/path"}`, "proxy is not http:// or https://"},
+		{`{proxy: "http://me:pa ss@proxy example"}`, "proxy is not http:// or https://"},
+		{`{connections: 0}`, "connections is 0"},
+		{`{allowed: []}`, `did you mean "allow"?`},
+	} {
+		_, err := LoadServer(serverFile(t, "http_hooks: "+c.file), atHome, nil)
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "pa ss") {
 			t.Errorf("%s: error %v, want it to say %q", c.file, err, c.says)
 		}
 	}

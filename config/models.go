@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -64,13 +65,25 @@ func tierOf(word string) string {
 	return ""
 }
 
+// tier is the tier that a hook's model stands for, or "".
+func (m Models) tier(model string) string {
+	if _, named := m.Named[model]; named {
+		return tierOf(model)
+	}
+	return cmp.Or(tierOf(model), familyTiers[model])
+}
+
+// familyTiers are the tiers that the families of models by which hooks of Claude
+// Code name theirs stand for, where the server file has no such name.
+var familyTiers = map[string]string{"haiku": "ReasoningFast", "sonnet": "GeneralPurpose", "opus": "Reasoning"}
+
 // Resolve is the provider and the deployment that a hook's model stands for
 // (spec/azure.md 50): a tier in any letter case, a name from the server file,
-// "provider/deployment" with a provider of it, or else a deployment of the
-// default provider, as it is. An empty model is the default tier. provider is
+// haiku, sonnet or opus, which stand for a tier, "provider/deployment" with a
+// provider of it, or else a deployment of the default provider, as it is. An empty model is the default tier. provider is
 // empty when there is none, deployment when a tier stands for nothing.
 func (m Models) Resolve(model string) (provider, deployment string) {
-	tier := tierOf(model)
+	tier := m.tier(model)
 	target, ok := m.Tiers[tier]
 	if !ok {
 		target, ok = m.Named[model]
@@ -220,7 +233,7 @@ func readTargets(o *object, name string, m Models, key func(string) (string, str
 
 // InPlaceOf are the models that are asked when another cannot be.
 func (m Models) InPlaceOf(model string) []string {
-	if tier := tierOf(model); tier != "" {
+	if tier := m.tier(model); tier != "" {
 		model = tier
 	}
 	return m.Fallback[model]

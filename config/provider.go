@@ -71,6 +71,15 @@ var services = []service{
 	{name: "ollama", keys: []string{"api_key"}},
 }
 
+// KeyVariables are the environment variables that providers' keys come from
+// where the server file has none.
+func KeyVariables() (names []string) {
+	for _, k := range services {
+		names = append(names, k.keyVars...)
+	}
+	return names
+}
+
 func serviceNames() (names []string) {
 	for _, k := range services {
 		names = append(names, k.name)

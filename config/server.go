@@ -17,6 +17,7 @@ type Server struct {
 	Data        string // directory of everything that survives a restart
 	Agents      string // directory of specs, loaded and watched; empty: none
 	HTTP        HTTP
+	HTTPHooks   HTTPHooks
 	Models      Models
 	Sandbox     Sandbox
 	Transcripts Transcripts

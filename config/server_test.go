@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,7 @@ func TestServerDefaults(t *testing.T) {
 	want := Server{
 		Listen: "127.0.0.1:8790",
 		Data:   "/home/dev/.local/state/stopgate",
-		HTTP:   HTTP{ShutdownGrace: 30 * time.Second},
+		HTTP:   HTTP{ShutdownGrace: 30 * time.Second}, HTTPHooks: HTTPHooks{Connections: 64},
 		Models: Models{Providers: map[string]Provider{}, Tiers: map[string]string{}, Named: map[string]string{}, Probe: "http://127.0.0.1:11434"},
 		Sandbox: Sandbox{Mode: SandboxAuto, Workspace: WorkspaceNone,
 			Limits: SandboxLimits{Memory: 512 << 20, Processes: 64, FileSize: 64 << 20, OpenFiles: 256, CPU: 5 * time.Minute}},
@@ -112,6 +113,7 @@ limits:
   judge_tokens: 6000
   agent_daily_tokens: 7
 retention: {records: 30d}
+http_hooks: {allow: [hooks.example], proxy: "http://proxy.example:3128", ca_file: /etc/ca.pem, connections: 8}
 http: {hosts: [gate.example], origins: ["https://console.example"], shutdown_grace: 5m}
 models:
   providers:
@@ -135,6 +137,7 @@ models:
 		Limits: Limits{EvaluateBody: 64 << 20, SpecBody: 4 << 20, ParallelHooks: 2, Evaluations: 3, CommandHooks: 4,
 			JudgeRounds: 5, JudgeTokens: 6000, AgentDailyTokens: 7},
 		Retention: Retention{Records: 30 * 24 * time.Hour},
+		HTTPHooks: HTTPHooks{Allow: []string{"hooks.example"}, Proxy: &url.URL{Scheme: "http", Host: "proxy.example:3128"}, CAFile: "/etc/ca.pem", Connections: 8},
 		HTTP:      HTTP{Hosts: []string{"gate.example"}, Origins: []string{"https://console.example"}, ShutdownGrace: 5 * time.Minute},
 		Models: Models{Default: "main",
 			Providers: map[string]Provider{"main": {Kind: "gemini", APIKey: "007", BaseURL: "http://127.0.0.1:1"}, "cloud": {Kind: "gemini", APIKey: "other"}},

@@ -115,6 +115,7 @@ func (r *serverReader) server() Server {
 		s.Listen = listen
 	}
 	s.HTTP = readHTTP(section(top, "http"))
+	s.HTTPHooks = r.httpHooks(section(top, "http_hooks"))
 	s.Models = r.models(section(top, "models"))
 	s.Sandbox = r.sandbox(section(top, "sandbox"))
 	s.Transcripts = r.transcripts(section(top, "transcripts"), s.Listen)

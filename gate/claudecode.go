@@ -1,31 +1,42 @@
 package gate
 
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
 // claudeCodeStops is how many Stops in a row hooks of Claude Code reject; then
 // the loop ends (spec/claude-code.md 7).
 const claudeCodeStops = 8
 
-// claudeCodeConcerns: by event, and on tool events by the matcher
-// (spec/claude-code.md 2).
+// claudeCodeConcerns: by event; by what the matcher is about there, a tool's
+// name, how a session starts or a sub-agent's type; and by the hook's rule
+// (spec/claude-code.md 1, 2).
 func claudeCodeConcerns(h *Hook, ev *Event) bool {
-	return h.Event == ev.Name && (!h.Event.ForTool() || h.Matcher.Match(ev.ToolName))
-}
-
-// claudeCodePayload is a hook's input as Claude Code itself gives it.
-func claudeCodePayload(ev *Event, loop loopState, transcript Transcript) []byte {
-	return mustJSON(map[string]any{"session_id": ev.Session, "hook_event_name": ev.Name})
-}
-
-// claudeCodeRuling: deny beats ask beats allow; every context is kept
-// (spec/claude-code.md 5).
-func claudeCodeRuling(ev *Event, verdicts []Verdict) ruling {
-	r := strictest(ev, verdicts)
-	for i := range verdicts {
-		if v := &verdicts[i]; v.AdditionalContext != "" {
-			v.Injected = true
-			r.contexts = append(r.contexts, v.AdditionalContext)
-		}
+	if h.Event != claudeCodeMoment(ev) {
+		return false
 	}
-	return r
+	switch {
+	case h.Event.ForTool():
+		tools := claudeCodeTools(ev)
+		return slices.ContainsFunc(tools, h.Matcher.Match) && h.If.holds(tools, claudeCodeInput(ev), ev.Cwd)
+	case h.Event == Start:
+		return h.Matcher.Match(claudeCodeSource(ev))
+	case h.Event == SubagentStop:
+		return h.Matcher.Match(ev.AgentType)
+	}
+	return true
+}
+
+// claudeCodeMoment is the event that Claude Code would have fired: what other
+// hosts say of a failed call by PostToolUse has an event of its own there.
+func claudeCodeMoment(ev *Event) EventName {
+	if ev.Name == PostToolUse && !ev.ToolSucceeded {
+		return PostToolUseFailure
+	}
+	return ev.Name
 }
 
 // claudeCodeEvent is what Claude Code calls an event.
@@ -34,4 +45,194 @@ func claudeCodeEvent(n EventName) string {
 		return "SessionStart"
 	}
 	return string(n)
+}
+
+// claudeCodeTools are the names by which a tool is known to the hooks, the ones
+// that Claude Code itself uses first.
+func claudeCodeTools(ev *Event) []string {
+	switch {
+	case ev.Protocol != string(ClaudeCode):
+		return append(slices.Clone(ev.ToolAliases), ev.ToolName)
+	case ev.ToolName == "Agent": // its older name is still understood
+		return []string{"Agent", "Task"}
+	case ev.ToolName == "Task":
+		return []string{"Task", "Agent"}
+	}
+	return []string{ev.ToolName}
+}
+
+// claudeCodeSource is how a session starts: startup, resume, clear or compact.
+func claudeCodeSource(ev *Event) string {
+	var source string
+	if json.Unmarshal(payloadOf(ev)["source"], &source) != nil {
+		return "startup" // hosts that do not say
+	}
+	return source
+}
+
+// payloadOf is the members that the host itself sent.
+func payloadOf(ev *Event) map[string]json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(ev.Payload, &members) != nil || members == nil {
+		members = map[string]json.RawMessage{}
+	}
+	return members
+}
+
+// claudeCodeInput is a tool's arguments with those that scripts look at under
+// the names that Claude Code has for them: other hosts call a command or a path
+// otherwise, and a hook that finds none would let everything pass.
+func claudeCodeInput(ev *Event) json.RawMessage {
+	input := inputObject(ev.ToolInput)
+	if ev.Protocol == string(ClaudeCode) || len(ev.ToolAliases) == 0 {
+		return input
+	}
+	own, theirs := "file_path", []string{"absolute_path", "filePath", "path"}
+	switch ev.ToolAliases[0] {
+	case "Bash":
+		own, theirs = "command", []string{"cmd", "code"}
+	case "Read", "Write", "Edit":
+	default:
+		return input
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(input, &members) != nil || members[own] != nil {
+		return input
+	}
+	for _, name := range theirs {
+		if value, ok := members[name]; ok {
+			members[own] = value
+			return mustJSON(members)
+		}
+	}
+	return input
+}
+
+// claudeCodePayload is a hook's input as Claude Code itself gives it: what it
+// sent, where the event is its own, else made of the event. The conversation is
+// named where the hook can read it.
+func claudeCodePayload(h *Hook, ev *Event, loop loopState, transcript Transcript) []byte {
+	p := map[string]any{}
+	if ev.Protocol == string(ClaudeCode) {
+		for name, value := range payloadOf(ev) {
+			p[name] = value
+		}
+		if p["hook_event_name"] = claudeCodeEvent(h.Event); h.Event.ForTool() {
+			p["tool_name"] = ev.ToolName
+		}
+		if ev.Cwd != "" {
+			p["cwd"] = ev.Cwd // which a caller may know where the payload does not say
+		}
+		// The host knows of blocks that were not ours, and we of those that it has
+		// forgotten (spec/claude-code.md 11).
+		loop.StopHookActive = loop.StopHookActive || ev.ClaimedActive
+	} else {
+		p = claudeCodeMembers(h, ev)
+	}
+	if h.Event.hookEvent() == Stop {
+		p["stop_hook_active"] = loop.StopHookActive
+	}
+	if transcript != nil {
+		name := "transcript_path"
+		if h.Event == SubagentStop {
+			name = "agent_transcript_path"
+		}
+		p[name] = cmp.Or(transcript.RawPath(), transcript.Path())
+	}
+	return mustJSON(p)
+}
+
+// claudeCodeMembers are the members of a payload that another host did not send
+// in this form.
+func claudeCodeMembers(h *Hook, ev *Event) map[string]any {
+	p := map[string]any{"session_id": ev.Session, "transcript_path": "", "cwd": ev.Cwd, "permission_mode": "default",
+		"hook_event_name": claudeCodeEvent(h.Event)}
+	add := func(name, text string) {
+		if text != "" {
+			p[name] = text
+		}
+	}
+	add("prompt_id", ev.PromptID)
+	add("agent_id", ev.SubAgent)
+	add("agent_type", ev.AgentType)
+	switch h.Event {
+	case Start:
+		p["source"] = claudeCodeSource(ev)
+	case UserPromptSubmit:
+		p["prompt"] = ev.Prompt
+	case PreToolUse, PostToolUse, PostToolUseFailure:
+		p["tool_name"] = claudeCodeToolName(h, ev)
+		p["tool_input"] = claudeCodeInput(ev)
+		p["tool_use_id"] = ""
+		if id, ok := payloadOf(ev)["tool_use_id"]; ok {
+			p["tool_use_id"] = id
+		}
+		switch h.Event {
+		case PostToolUse:
+			p["tool_response"] = claudeCodeResponse(ev)
+		case PostToolUseFailure:
+			p["error"], p["is_interrupt"] = ev.ToolResult, false
+		}
+	case Stop, SubagentStop:
+		p["last_assistant_message"] = ev.FinalOutput
+		p["background_tasks"] = append([]json.RawMessage{}, ev.Background...)
+		p["session_crons"] = []json.RawMessage{}
+	}
+	return p
+}
+
+// claudeCodeToolName is the one of a tool's names that the hook is about.
+func claudeCodeToolName(h *Hook, ev *Event) string {
+	tools := claudeCodeTools(ev)
+	if i := slices.IndexFunc(tools, h.Matcher.Match); i >= 0 {
+		return tools[i]
+	}
+	return tools[0]
+}
+
+// claudeCodeResponse is a tool's result: of Bash the object that Claude Code
+// has for it, of others what the host sent.
+func claudeCodeResponse(ev *Event) any {
+	if len(ev.ToolAliases) > 0 && ev.ToolAliases[0] == "Bash" {
+		return map[string]any{"stdout": ev.ToolResult, "stderr": "", "interrupted": false, "isImage": false}
+	}
+	if response, ok := payloadOf(ev)["tool_response"]; ok {
+		return response
+	}
+	return ev.ToolResult
+}
+
+// claudeCodeRuling: continue:false wins, and lets a Stop go (DESIGN §9); then
+// deny beats defer beats ask beats allow; every context is kept
+// (spec/claude-code.md 5).
+func claudeCodeRuling(ev *Event, verdicts []Verdict) ruling {
+	r := strictest(ev, verdicts)
+	if r.outcome == Ask {
+		if deferred := reasonsOf(verdicts, Deferred); deferred != nil {
+			r.reasons = deferred
+		}
+	}
+	if halted := reasonsOf(verdicts, HaltRequested); halted != nil {
+		if r.reasons = halted; ev.Name.hookEvent() == Stop {
+			r = ruling{outcome: Allow}
+		}
+	}
+	for i := range verdicts {
+		if v := &verdicts[i]; strings.TrimSpace(v.AdditionalContext) != "" {
+			v.Injected = true
+			r.contexts = append(r.contexts, v.AdditionalContext)
+		}
+	}
+	return r
+}
+
+// reasonsOf are the reasons of the verdicts with a note; nil: there are none.
+func reasonsOf(verdicts []Verdict, n Note) []string {
+	var reasons []string
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Has(n) && v.Outcome != Skipped {
+			reasons = append(reasons, v.Reason)
+		}
+	}
+	return reasons
 }

@@ -24,7 +24,8 @@ const ClaudeCodeCharacters = 10_000
 // answer, a deny in it too: that is an error, for the caller bad_output.
 //
 // The verdict has Outcome, Reason, AdditionalContext and Notes. A block without
-// a reason is returned as such. A change of the tool's input or output, which
+// a reason is returned as such; a context on Stop is a block, since the turn
+// goes on with it. A change of the tool's input or output, which
 // nobody but Claude Code can make, is NoVerdict with a Failure, unless the answer
 // refuses too.
 func ReadClaudeCodeAnswer(event EventName, object []byte) (Verdict, error) {
@@ -150,10 +151,9 @@ func (a *claudeCodeAnswer) verdict(event EventName) Verdict {
 		v.Outcome, v.Failure = NoVerdict, &Failure{Code: BadOutput,
 			Message: fmt.Sprintf("the hook answers with %s, and the gate cannot change what a tool gets or gives", a.changes)}
 		return v
-	case stops && firstText(a.context) != "":
-		// A context on Stop is a soft block: the turn goes on with it
-		// (EFFECTS §1).
-		return Verdict{Outcome: Block, Reason: a.context, Notes: v.Notes}
+	case stops && firstText(a.context) != "": // a soft block: see settle
+		v.Outcome = Block
+		return v
 	}
 	v.Reason = firstText(a.permissionReason, a.reason)
 	if v.Outcome != Allow {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestClaudeCode5Answers(t *testing.T) {
+func TestClaudeCode05Answers(t *testing.T) {
 	hso := func(event, rest string) string {
 		return `{"hookSpecificOutput":{"hookEventName":"` + event + `"` + rest + `}}`
 	}
@@ -39,7 +39,7 @@ func TestClaudeCode5Answers(t *testing.T) {
 			Verdict{Outcome: Block, Reason: "r", AdditionalContext: "c"}},
 		{"context after a tool", hso("PostToolUse", `,"additionalContext":"c"`), PostToolUse, Verdict{Outcome: Allow, AdditionalContext: "c"}},
 		{"context of a session", hso("SessionStart", `,"additionalContext":"c"`), Start, Verdict{Outcome: Allow, AdditionalContext: "c"}},
-		{"a context on Stop makes the turn go on", hso("Stop", `,"additionalContext":"c"`), Stop, Verdict{Outcome: Block, Reason: "c"}},
+		{"a context on Stop makes the turn go on", hso("Stop", `,"additionalContext":"c"`), Stop, Verdict{Outcome: Block, AdditionalContext: "c"}},
 		{"context that stands elsewhere", `{"additionalContext":"c"}`, Stop, Verdict{Outcome: Allow, Notes: []Note{ContextIgnored}}},
 		{"continue:false lets a Stop go, whatever else is said", `{"continue":false,"stopReason":"enough","decision":"block","reason":"r"}`, Stop,
 			Verdict{Outcome: Allow, Reason: "enough", Notes: halted}},
@@ -74,7 +74,7 @@ func TestClaudeCode5Answers(t *testing.T) {
 
 // One wrong member voids the whole answer, as Claude Code's own reading of it
 // does (EFFECTS §3.4).
-func TestClaudeCode5AnswersThatAreNone(t *testing.T) {
+func TestClaudeCode05AnswersThatAreNone(t *testing.T) {
 	for _, c := range []struct{ name, object, want string }{
 		{"an array", `[{"decision":"block"}]`, "not a JSON object"},
 		{"null", `null`, "not a JSON object"},
@@ -102,7 +102,7 @@ func TestClaudeCode5AnswersThatAreNone(t *testing.T) {
 	}
 }
 
-func TestClaudeCode5TextsAreCapped(t *testing.T) {
+func TestClaudeCode05TextsAreCapped(t *testing.T) {
 	long := strings.Repeat("ä", ClaudeCodeCharacters+1)
 	v, err := ReadClaudeCodeAnswer(PostToolUse, []byte(`{"decision":"block","reason":"`+long+`","hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+long+`"}}`))
 	if err != nil {

@@ -38,6 +38,11 @@ func settle(ev *Event, v Verdict) Verdict {
 		case name == Stop && v.dialect() == Azure:
 			v.Outcome = Allow
 			v.note(RejectedWithoutReason)
+		case name == Stop && v.dialect() == ClaudeCode && firstText(v.AdditionalContext) != "":
+			// The turn goes on with the context, which is all that it is told
+			// (wire/EFFECTS.md 1).
+			v.Reason, v.AdditionalContext = v.AdditionalContext, ""
+			cutReason(&v)
 		case name.ForTool():
 			v.Reason = defaultToolReason
 		default:

@@ -39,7 +39,7 @@ func (h *Hook) told(ev *Event, loop loopState, transcript Transcript) []byte {
 	case AXCode:
 		return axCodePayload(ev)
 	case ClaudeCode:
-		return claudeCodePayload(ev, loop, transcript)
+		return claudeCodePayload(h, ev, loop, transcript)
 	}
 	return contextJSON(ev, h, loop, transcript)
 }

@@ -89,7 +89,8 @@ type Hook struct {
 	URL            string   // http hooks
 	Headers        []Header // http hooks; the values of claude-code's may name variables
 	AllowedEnv     []string // claude-code: the variables that Headers may name
-	If             string   // claude-code: a rule on the call's arguments, "Tool(pattern)"
+	If             *Rule    // claude-code: which of the tool's calls the hook is about; nil: all
+	EndsTurn       bool     // claude-code: a prompt hook's refusal ends the turn where it could go on
 	ReadsAnswer    bool     // ax-code: `protocol: claude-code`, standard output and exit 2 count
 	BlockOnFailure bool     // ax-code
 	Pack           string   // ax-code: the pack that the hook comes from; of a rule hook its built-in rule

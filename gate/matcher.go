@@ -35,22 +35,32 @@ func CompileMatcher(pattern string) (Matcher, error) {
 		m.exact = strings.Split(pattern, "|")
 		return m, nil
 	}
-	// The standard library reads the same syntax and is silent about what it
-	// refuses, where RE2 writes to standard error. It also sees the pattern by
-	// itself: the wrapping below would rescue a broken one, as "a)(b" is.
-	tree, err := syntax.Parse(pattern, syntax.Perl)
+	re, err := compilePattern(pattern, `\A(?:`+pattern+`)\z`)
 	if err != nil {
-		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %s", pattern, explainPattern(pattern, err))
-	}
-	if PatternCost(tree) > MaxPatternCost {
-		return Matcher{}, fmt.Errorf("matcher %q is too costly: shorten its repetitions", pattern)
-	}
-	re, err := re2.Compile(`\A(?:` + pattern + `)\z`)
-	if err != nil {
-		return Matcher{}, fmt.Errorf("matcher %q is not a valid RE2 pattern: %w", pattern, err)
+		return Matcher{}, err
 	}
 	m.re = re
 	return m, nil
+}
+
+// compilePattern compiles a matcher in the form that is run, if RE2 can run the
+// pattern that was written.
+func compilePattern(pattern, run string) (*re2.Regexp, error) {
+	// The standard library reads the same syntax and is silent about what it
+	// refuses, where RE2 writes to standard error. It also sees the pattern by
+	// itself: the wrapping would rescue a broken one, as "a)(b" is.
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("matcher %q is not a valid RE2 pattern: %s", pattern, explainPattern(pattern, err))
+	}
+	if PatternCost(tree) > MaxPatternCost {
+		return nil, fmt.Errorf("matcher %q is too costly: shorten its repetitions", pattern)
+	}
+	re, err := re2.Compile(run)
+	if err != nil {
+		return nil, fmt.Errorf("matcher %q is not a valid RE2 pattern: %w", pattern, err)
+	}
+	return re, nil
 }
 
 // Match reports whether the hook is about a tool of this name.

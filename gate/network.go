@@ -33,11 +33,16 @@ func HeaderFault(name, value string) string {
 		return "cannot be set: it belongs to the connection, or is the gate's own"
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 		return "has a value with a line break or another control character"
+	case len(name)+len(value) > maxHeader:
+		return "is too long with its value"
 	case strings.TrimSpace(value) != value:
 		return "has a value with white space round it"
 	}
 	return ""
 }
+
+// maxHeader is what servers commonly take, in bytes of name and value.
+const maxHeader = 8 << 10
 
 // ownHeaders are about one connection only (RFC 9110, 7.6.1), say where a
 // request goes and how long it is, or how its answer comes.

@@ -25,6 +25,7 @@ func TestHeaderFault(t *testing.T) {
 		{"X", "secret\x00", "control character"},
 		{"X", "secret\x7f", "control character"},
 		{"X", "secret ", "white space"},
+		{"X", strings.Repeat("s", 8<<10), "too long"},
 	} {
 		got := HeaderFault(c.name, c.value)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || strings.Contains(got, "secret") {

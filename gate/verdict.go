@@ -142,7 +142,8 @@ type Verdict struct {
 type Evidence struct {
 	ExitCode *int   `json:"exit_code,omitempty"` // command hooks that ended by themselves
 	Signal   string `json:"signal,omitempty"`    // command hooks that were ended by a signal
-	Stdout   string `json:"stdout,omitempty"`    // cut to EvidenceBytes
+	Status   int    `json:"status,omitempty"`    // http hooks that were answered
+	Stdout   string `json:"stdout,omitempty"`    // cut to EvidenceBytes; of http hooks the answer's body
 	Stderr   string `json:"stderr,omitempty"`    // cut to EvidenceBytes
 	Steps    []Step `json:"steps,omitempty"`     // prompt hooks: what the judge did, in order
 	// Of prompt hooks: how sure the judge was that the check is passed, 0 to 1,

@@ -36,6 +36,12 @@ The conversation between the agent and its user is given whole, or as a map that
 
 When you know enough, call submit_verdict alone, once. Its arguments are the verdict.`
 
+// claudeCodeAnswer says where events as Claude Code has them differ from what
+// system says of them.
+const claudeCodeAnswer = `
+
+(Of this event the answer under judgement stands in last_assistant_message.)`
+
 // newFence is a word that no data can foresee.
 func newFence() string { return rand.Text() }
 

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"stopgate/gate"
@@ -117,11 +118,16 @@ func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		}
 		return j.single(ctx, in, in.Hook.Voter(0))
 	}
-	k, ok := keyOf(ctx, in)
-	if !ok {
-		return ask()
+	var v gate.Verdict
+	if k, ok := keyOf(ctx, in); ok {
+		v = j.questions.once(ctx, k, in.Hook.Cache, ask)
+	} else {
+		v = ask()
 	}
-	return j.questions.once(ctx, k, in.Hook.Cache, ask)
+	if in.Hook.EndsTurn && v.Outcome == gate.Block { // others may hold the same verdict
+		v.Notes = append(slices.Clone(v.Notes), gate.HaltRequested)
+	}
+	return v
 }
 
 // single has one model decide, or where it cannot be asked the next one that may

@@ -42,6 +42,7 @@ func withoutPaths(context []byte) ([]byte, error) {
 	}
 	delete(fields, "execution_summary")
 	delete(fields, "transcript_path")
+	delete(fields, "agent_transcript_path")
 	return json.Marshal(fields)
 }
 

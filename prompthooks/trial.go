@@ -97,6 +97,9 @@ func (t *trial) open(ctx context.Context) error {
 		t.steps = append(t.steps, gate.Step{Tool: "context",
 			Text: fmt.Sprintf("the event's context of %d bytes was shortened for the judge", len(t.in.Context))})
 	}
+	if h.Dialect == gate.ClaudeCode && (h.Event == gate.Stop || h.Event == gate.SubagentStop) {
+		text += claudeCodeAnswer
+	}
 	form := verdictSchema(h.Event, h.Prompt)
 	t.req.System = system
 	switch {

@@ -73,13 +73,13 @@ const (
 )
 
 // buildOn wires an app on the data directory.
-func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) (*app, error) {
+func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(string) string) (*app, error) {
 	store, err := sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
 		Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), commandOptions(cfg, path))
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), commandOptions(cfg, getenv("PATH")), getenv)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -90,12 +90,12 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) 
 
 // buildOffline wires an app for single decisions: it counts nothing and leaves
 // nothing behind.
-func buildOffline(ctx context.Context, cfg config.Server, commands commandhooks.Options) (*app, error) {
+func buildOffline(ctx context.Context, cfg config.Server, commands commandhooks.Options, getenv func(string) string) (*app, error) {
 	dir, err := scratch.Make("")
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, dir.Path(), commands)
+	a, err := build(ctx, cfg, dir.Path(), commands, getenv)
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
@@ -105,8 +105,9 @@ func buildOffline(ctx context.Context, cfg config.Server, commands commandhooks.
 	return a, nil
 }
 
-// build wires everything but the store.
-func build(ctx context.Context, cfg config.Server, transcriptDir string, commands commandhooks.Options) (*app, error) {
+// build wires everything but the store. getenv gives the variables that headers
+// of http hooks may name.
+func build(ctx context.Context, cfg config.Server, transcriptDir string, commands commandhooks.Options, getenv func(string) string) (*app, error) {
 	a := &app{policies: &gate.Policies{}}
 	var errs []error
 	var err error
@@ -121,6 +122,11 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, command
 		MaxTokens: cfg.Limits.JudgeTokens, DailyTokens: cfg.Limits.AgentDailyTokens, Now: time.Now}
 	judge, err := prompthooks.New(a.judging)
 	errs = append(errs, err)
+	caller, err := newCaller(cfg, getenv)
+	errs = append(errs, err)
+	if caller != nil {
+		a.closers = append(a.closers, caller.Close)
+	}
 	if a.transcripts != nil {
 		a.closers = append(a.closers, a.transcripts.Close)
 	}
@@ -129,7 +135,8 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, command
 	}
 	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, OnGateError: cfg.OnGateError,
 		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID,
-		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner, gate.RuleHook: gate.EvaluatorFunc(rulehooks.Evaluate)}}
+		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
+			gate.RuleHook: gate.EvaluatorFunc(rulehooks.Evaluate)}}
 	return a, nil
 }
 

@@ -60,7 +60,7 @@ func (c evalCommand) Run(p process) error {
 	}
 	// Whatever file the person at the command line names, they may read.
 	cfg.Transcripts.Roots = []string{"/"}
-	app, err := buildOffline(p.ctx, cfg, commandOptions(cfg, p.getenv("PATH")))
+	app, err := buildOffline(p.ctx, cfg, commandOptions(cfg, p.getenv("PATH")), p.getenv)
 	if err != nil {
 		return err
 	}

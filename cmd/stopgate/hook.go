@@ -311,10 +311,10 @@ func (h *hookCall) decideHere() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	app, err := buildOn(h.ctx, cfg, shared, h.getenv("PATH"))
+	app, err := buildOn(h.ctx, cfg, shared, h.getenv)
 	if err != nil { // a store that cannot be had opens no gate whose hooks can be asked (DESIGN §2)
 		lost := err
-		if app, err = buildOffline(h.ctx, cfg, commandOptions(cfg, h.getenv("PATH"))); err != nil {
+		if app, err = buildOffline(h.ctx, cfg, commandOptions(cfg, h.getenv("PATH")), h.getenv); err != nil {
 			return nil, errors.Join(lost, err)
 		}
 		h.failed(lost, "")

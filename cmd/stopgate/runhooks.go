@@ -243,6 +243,11 @@ func (r *hookRuntime) hooks() *gate.Spec {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked\n", path)
 				continue
 			}
+			if len(r.system.files) > 1 { // each counts from 0
+				for i := range spec.Hooks {
+					spec.Hooks[i].Name = filepath.Base(name) + " " + spec.Hooks[i].Name
+				}
+			}
 			all.Hooks = append(all.Hooks, spec.Hooks...)
 		}
 		if found {
@@ -312,7 +317,7 @@ func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, 
 	if r.system.rooted {
 		commands.Root = r.root
 	}
-	app, err := buildOffline(r.ctx, cfg, commands)
+	app, err := buildOffline(r.ctx, cfg, commands, r.getenv)
 	if err != nil {
 		return gate.Decision{}, exit{exitInput, err}
 	}

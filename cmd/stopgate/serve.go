@@ -65,7 +65,7 @@ func (c serveCommand) Run(p process) error {
 
 // newServer wires an app and the HTTP side of it.
 func newServer(p process, cfg config.Server, log *slog.Logger, address string) (*server.Server, *app, error) {
-	app, err := buildOn(p.ctx, cfg, alone, p.getenv("PATH"))
+	app, err := buildOn(p.ctx, cfg, alone, p.getenv)
 	if err != nil {
 		return nil, nil, err
 	}

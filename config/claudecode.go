@@ -1,0 +1,290 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"stopgate/gate"
+)
+
+// claudeCodeEvents are the events of Claude Code that the gate is asked about,
+// by Claude Code's names.
+var claudeCodeEvents = map[string]gate.EventName{
+	"SessionStart": gate.Start, "UserPromptSubmit": gate.UserPromptSubmit, "PreToolUse": gate.PreToolUse, "PostToolUse": gate.PostToolUse,
+	"PostToolUseFailure": gate.PostToolUseFailure, "Stop": gate.Stop, "SubagentStop": gate.SubagentStop,
+}
+
+// claudeCodeUnseen are events that Claude Code has and no gate is asked about.
+var claudeCodeUnseen = []string{"ConfigChange", "CwdChanged", "Elicitation", "ElicitationResult", "FileChanged", "InstructionsLoaded", "MessageDisplay",
+	"Notification", "PermissionDenied", "PermissionRequest", "PostCompact", "PostToolBatch", "PreCompact", "SessionEnd", "Setup", "StopFailure",
+	"SubagentStart", "TaskCompleted", "TaskCreated", "TeammateIdle", "UserPromptExpansion", "WorktreeCreate", "WorktreeRemove"}
+
+// claudeCodeReader reads the hooks of a settings.json.
+type claudeCodeReader struct {
+	*findings
+	hooks []gate.Hook
+	ours  int // errors that are none for Claude Code
+}
+
+// readClaudeCode reads the hooks of a settings.json, or of a file that holds
+// nothing else; its other members are not the gate's (spec/claude-code.md 1, 2).
+func readClaudeCode(n *node, f *findings) []gate.Hook {
+	r := &claudeCodeReader{findings: f, ours: f.errors}
+	if n.kind != objectKind {
+		r.errorf("", n.pos, "settings are %s, want an object", n.describe())
+	} else {
+		r.settings(&object{findings: f, node: n})
+	}
+	if f.errors > r.ours {
+		f.errorf("", n.pos, "Claude Code skips a settings file with an error whole: none of its hooks is asked")
+	}
+	return r.hooks
+}
+
+// refuse is an error in what Claude Code itself takes.
+func (r *claudeCodeReader) refuse(path string, at pos, format string, args ...any) {
+	r.errorf(path, at, format, args...)
+	r.ours++
+}
+
+func (r *claudeCodeReader) settings(o *object) {
+	events := o.object("hooks")
+	if events == nil && !o.node.has("hooks") {
+		r.missing(o.node)
+	}
+	if events != nil {
+		for _, e := range events.node.fields {
+			r.event(events.child(e.name), e)
+		}
+	}
+	if len(r.hooks) > maxAttached {
+		r.refuse("hooks", o.place("hooks"), "settings have %d hooks, want at most %d", len(r.hooks), maxAttached)
+	}
+	if o.flag("disableAllHooks") {
+		r.warnf("disableAllHooks", o.place("disableAllHooks"), "disableAllHooks is set: no hook is asked")
+		r.hooks = nil
+	}
+}
+
+// missing tells settings without hooks from hooks that stand in the wrong place.
+func (r *claudeCodeReader) missing(n *node) {
+	for _, f := range n.fields {
+		if _, event := claudeCodeEvents[f.name]; event || slices.Contains(claudeCodeUnseen, f.name) {
+			r.refuse(f.name, f.pos, `%s stands by itself, and Claude Code reads hooks only from the member "hooks": {"hooks":{%[1]q:[…]}}`, f.name)
+			return
+		}
+	}
+	r.warnf("", n.pos, `settings have no member "hooks": nothing is asked`)
+}
+
+// event reads the groups of one event.
+func (r *claudeCodeReader) event(path string, f field) {
+	event, seen := claudeCodeEvents[f.name]
+	switch {
+	case slices.Contains(claudeCodeUnseen, f.name):
+		r.warnf(path, f.pos, "the gate is never asked about %s: Claude Code runs these hooks, the gate does not", f.name)
+		return
+	case !seen:
+		r.warnf(path, f.pos, "%q is no event of Claude Code that is known here: its hooks are never asked%s", cut(f.name), DidYouMean(f.name, claudeCodeEventNames()))
+		return
+	case f.value.kind != listKind:
+		r.errorf(path, f.value.pos, "%s is %s, want a list of groups, each with its hooks", f.name, f.value.describe())
+		return
+	}
+	for i, n := range f.value.items {
+		r.group(fmt.Sprintf("%s[%d]", path, i), n, event)
+	}
+}
+
+func claudeCodeEventNames() []string {
+	names := slices.Clone(claudeCodeUnseen)
+	for name := range claudeCodeEvents {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// group reads a matcher and the hooks that it is for.
+func (r *claudeCodeReader) group(path string, n *node, event gate.EventName) {
+	if n.kind != objectKind {
+		r.errorf(path, n.pos, "%s is %s, want an object with matcher and hooks", strings.TrimPrefix(path, "hooks."), n.describe())
+		return
+	}
+	o := &object{findings: r.findings, path: path, node: n}
+	matcher := r.matcher(o, event)
+	list := o.value("hooks")
+	if list == nil || list.kind != listKind {
+		hint := ""
+		if o.node.has("type") {
+			hint = "; a hook stands in a group: {\"hooks\":[{\"type\":…}]}"
+		}
+		r.errorf(o.child("hooks"), o.place("hooks"), "%s has no list of hooks%s", strings.TrimPrefix(path, "hooks."), hint)
+		return
+	}
+	for i, item := range list.items {
+		if len(r.hooks) > maxAttached {
+			return // which is one too many, and said at the end
+		}
+		at := fmt.Sprintf("%s[%d]", o.child("hooks"), i)
+		if item.kind != objectKind {
+			r.errorf(at, item.pos, "%s is %s, want an object", strings.TrimPrefix(at, "hooks."), item.describe())
+			continue
+		}
+		r.handler(&object{findings: r.findings, path: at, node: item}, event, matcher)
+	}
+	o.unknown(false)
+}
+
+// The time that a handler has where it says nothing (spec/claude-code.md 1).
+var claudeCodeTimeouts = map[string]time.Duration{"command": 600 * time.Second, "http": 600 * time.Second, "prompt": 30 * time.Second, "agent": 60 * time.Second}
+
+// handler reads one hook. What Claude Code would not wait for, or never run, is
+// said and left out.
+func (r *claudeCodeReader) handler(o *object, event gate.EventName, matcher gate.Matcher) {
+	h := gate.Hook{Name: strings.TrimPrefix(o.path, "hooks."), Level: gate.CustomLevel, Dialect: gate.ClaudeCode, Event: event,
+		Matcher: matcher, FailMode: gate.FailAllow}
+	before := r.errors
+	kind := r.kind(o)
+	if kind == "" {
+		return
+	}
+	h.Type, h.Timeout = gate.HookType(kind), r.timeout(o, claudeCodeTimeouts[kind])
+	asked := r.condition(o, &h)
+	o.text("statusMessage")
+	if o.flag("once") {
+		r.warnf(o.child("once"), o.place("once"), "once has no effect in settings: the hook is asked every time")
+	}
+	switch kind {
+	case "command":
+		asked = r.command(o, &h) && asked
+	case "http":
+		r.http(o, &h)
+	default:
+		r.prompt(o, &h)
+	}
+	if event == gate.Start && kind != "command" {
+		r.warnf(o.path, o.node.pos, "Claude Code never asks a hook of type %s on SessionStart: it is left out", kind)
+		asked = false
+	}
+	o.unknown(false)
+	if asked && r.errors == before {
+		r.hooks = append(r.hooks, h)
+	}
+}
+
+// kind is the handler's type; empty: it has none that is run here.
+func (r *claudeCodeReader) kind(o *object) string {
+	kinds := []string{"command", "http", "prompt", "agent"}
+	n := o.value("type")
+	switch {
+	case n == nil:
+		r.errorf(o.child("type"), o.node.pos, "type is missing, want one of %s", strings.Join(kinds, ", "))
+		return ""
+	case n.kind == textKind && n.text == "mcp_tool":
+		r.warnf(o.child("type"), n.pos, "a hook of type mcp_tool calls a server that Claude Code has and the gate has not: it is left out")
+		return ""
+	}
+	return o.oneOf("type", kinds...)
+}
+
+// timeout is in seconds, and may be a fraction of one.
+func (r *claudeCodeReader) timeout(o *object, usual time.Duration) time.Duration {
+	n := o.value("timeout")
+	if n == nil {
+		return usual
+	}
+	seconds := o.amount("timeout")
+	switch {
+	case n.kind != numberKind:
+		return usual
+	case seconds == 0:
+		r.errorf(o.child("timeout"), n.pos, "timeout is %s, want more than 0 (seconds)", n.text)
+		return usual
+	}
+	d := time.Duration(min(seconds, maxTimeout.Seconds()) * float64(time.Second))
+	if whole, ok := n.whole(); ok && whole%1000 == 0 {
+		r.warnf(o.child("timeout"), n.pos, "timeout of %d s: the unit is seconds, not milliseconds", whole)
+	}
+	return d
+}
+
+// condition reads the hook's rule. Where it can never hold the hook is not asked.
+func (r *claudeCodeReader) condition(o *object, h *gate.Hook) bool {
+	text := o.text("if")
+	n := o.value("if")
+	switch {
+	case text == "":
+		return true
+	case !h.Event.ForTool():
+		r.warnf(o.child("if"), n.pos, "if is only evaluated on tool events: on others Claude Code never asks such a hook, and it is left out")
+		return false
+	}
+	rule, err := gate.CompileRule(text)
+	if err != nil {
+		r.refuse(o.child("if"), n.pos, "%s", err)
+		return false
+	}
+	h.If = rule
+	return true
+}
+
+func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
+	h.Command = o.text("command")
+	if args := o.typed("args", listKind, "a list of texts"); args != nil {
+		h.Args = append([]string{}, o.texts("args")...)
+	}
+	at, path := o.place("command"), o.child("command")
+	switch {
+	case strings.TrimSpace(h.Command) == "":
+		if wellTyped(o, "command") {
+			r.errorf(path, at, "command is missing: a hook of type command needs one")
+		}
+	case len(h.Command) > gate.MaxScriptBytes:
+		r.refuse(path, at, "command is %d bytes long, want at most %d", len(h.Command), gate.MaxScriptBytes)
+	case h.Args == nil:
+		checkBash(o, "command", h.Command)
+		if exitOne.MatchString(h.Command) && !strings.Contains(h.Command, "ecision") { // JSON is read on any exit
+			r.warnf(path, at, "command can exit with 1, which is a failure and blocks nothing; exit 2 blocks") // fault exit-05
+		}
+	}
+	if homes.MatchString(h.Command) {
+		r.warnf(path, at, "command lies in a home directory or a plugin, which hooks do not see here: give an absolute path, or one in ${CLAUDE_PROJECT_DIR}")
+	}
+	if o.oneOf("shell", "bash", "powershell") == "powershell" {
+		r.refuse(o.child("shell"), o.place("shell"), "shell is powershell, which is not run here")
+	}
+	for _, name := range []string{"async", "asyncRewake"} {
+		if o.flag(name) {
+			r.warnf(o.child(name), o.place(name), "an %s hook cannot decide anything, since Claude Code does not wait for it: it is left out", name)
+			return false
+		}
+	}
+	return true
+}
+
+// homes are what a hook's sandbox has no files in.
+var homes = regexp.MustCompile(`(?:^|[\s"'=])(?:~/|\$HOME\b|\$\{HOME\}|\$\{?CLAUDE_PLUGIN_)`)
+
+// prompt reads hooks that a model judges. An agent's judge reads the
+// conversation by tools; those of the gate all do.
+func (r *claudeCodeReader) prompt(o *object, h *gate.Hook) {
+	h.Type = gate.PromptHook
+	h.Prompt, h.Model = o.text("prompt"), o.text("model")
+	if strings.TrimSpace(h.Prompt) == "" && wellTyped(o, "prompt") {
+		r.errorf(o.child("prompt"), o.place("prompt"), "prompt is missing: a hook of type %s needs one", o.text("type"))
+	}
+	if word := foreignAnswer(h.Prompt); word != "" {
+		r.warnf(o.child("prompt"), o.place("prompt"), `prompt asks for the answer %q, which is no verdict: ask for {"ok": true} or {"ok": false, "reason": "…"}, or leave the form out`, word)
+	}
+	if strings.TrimSpace(h.Model) == "" {
+		h.Model = gate.DefaultModel
+	} else if strings.HasPrefix(h.Model, "claude-") {
+		r.warnf(o.child("model"), o.place("model"), "the gate asks its own models: %q is a name of the server file's, or else one of its default provider's", cut(h.Model))
+	}
+	goesOn := o.flag("continueOnBlock")
+	h.EndsTurn = !goesOn && (h.Event == gate.PostToolUse || h.Event == gate.PostToolUseFailure)
+}

@@ -1,0 +1,230 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"stopgate/gate"
+)
+
+// sameHooks compares hooks by what they were declared as.
+var sameHooks = cmp.Options{
+	cmp.Comparer(func(a, b gate.Matcher) bool { return a.String() == b.String() }),
+	cmp.Comparer(func(a, b *gate.Rule) bool { return a == b || a != nil && b != nil && a.String() == b.String() }),
+	cmpopts.EquateEmpty(),
+}
+
+func TestClaudeCode01Handlers(t *testing.T) {
+	const settings = `{
+  "$schema": "https://example.com/settings.json", "model": "opus", "permissions": {"allow": ["Bash"]},
+  "hooks": {
+    "PreToolUse": [
+      {"matcher": "Bash", "hooks": [
+        {"type": "command", "command": "check.sh", "statusMessage": "Checking"},
+        {"type": "command", "command": "check", "args": ["--all", "a b"], "timeout": 5, "if": "Bash(git push *)"},
+        {"type": "command", "command": "check", "args": [], "timeout": 0.5}]},
+      {"hooks": [
+        {"type": "http", "url": "http://localhost:8080/h", "headers": {"Authorization": "Bearer $TOKEN"}, "allowedEnvVars": ["TOKEN"]}]}],
+    "PostToolUse": [{"matcher": "*", "hooks": [
+        {"type": "prompt", "prompt": "Fine? $ARGUMENTS"},
+        {"type": "prompt", "prompt": "Fine?", "continueOnBlock": true, "model": "haiku", "timeout": 10}]}],
+    "SessionStart": [{"matcher": "resume", "hooks": [{"type": "command", "command": "notes"}]}],
+    "Stop": [{"hooks": [{"type": "agent", "prompt": "Do the tests pass?"}]}]
+  }}`
+	spec, findings := ReadAttached(gate.ClaudeCode, "default", []byte(settings))
+	if len(findings) > 0 {
+		t.Errorf("findings: %v", findings)
+	}
+	if spec == nil {
+		t.FailNow()
+	}
+	rule, err := gate.CompileRule("Bash(git push *)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	matcher := func(pattern string) gate.Matcher {
+		m, err := gate.CompileClaudeCodeMatcher(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	hook := func(name string, event gate.EventName, kind gate.HookType, pattern string, timeout time.Duration, h gate.Hook) gate.Hook {
+		h.Name, h.Event, h.Type, h.Matcher, h.Timeout = name, event, kind, matcher(pattern), timeout
+		h.Level, h.Dialect, h.FailMode = gate.CustomLevel, gate.ClaudeCode, gate.FailAllow
+		return h
+	}
+	want := []gate.Hook{
+		hook("PreToolUse[0].hooks[0]", gate.PreToolUse, gate.CommandHook, "Bash", 600*time.Second, gate.Hook{Command: "check.sh"}),
+		hook("PreToolUse[0].hooks[1]", gate.PreToolUse, gate.CommandHook, "Bash", 5*time.Second, gate.Hook{Command: "check", Args: []string{"--all", "a b"}, If: rule}),
+		hook("PreToolUse[0].hooks[2]", gate.PreToolUse, gate.CommandHook, "Bash", 500*time.Millisecond, gate.Hook{Command: "check", Args: []string{}}),
+		hook("PreToolUse[1].hooks[0]", gate.PreToolUse, gate.HTTPHook, "", 600*time.Second, gate.Hook{URL: "http://localhost:8080/h",
+			Headers: []gate.Header{{Name: "Authorization", Value: "Bearer $TOKEN"}}, AllowedEnv: []string{"TOKEN"}}),
+		hook("PostToolUse[0].hooks[0]", gate.PostToolUse, gate.PromptHook, "*", 30*time.Second, gate.Hook{Prompt: "Fine? $ARGUMENTS", Model: gate.DefaultModel, EndsTurn: true}),
+		hook("PostToolUse[0].hooks[1]", gate.PostToolUse, gate.PromptHook, "*", 10*time.Second, gate.Hook{Prompt: "Fine?", Model: "haiku"}),
+		hook("SessionStart[0].hooks[0]", gate.Start, gate.CommandHook, "resume", 600*time.Second, gate.Hook{Command: "notes"}),
+		hook("Stop[0].hooks[0]", gate.Stop, gate.PromptHook, "", 60*time.Second, gate.Hook{Prompt: "Do the tests pass?", Model: gate.DefaultModel}),
+	}
+	if diff := cmp.Diff(want, spec.Hooks, sameHooks); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if args := spec.Hooks[2].Args; args == nil {
+		t.Error("an empty list of arguments is none: the command would be run by a shell")
+	}
+	if string(spec.Document) != settings || spec.Kind != gate.Attached(gate.ClaudeCode) || spec.Name != "default" {
+		t.Errorf("%s %s, document %.40s", spec.Kind, spec.Name, spec.Document)
+	}
+}
+
+// claudeHook is settings with one hook.
+func claudeHook(event, group, hook string) string {
+	return fmt.Sprintf("{\"hooks\":{%q:[{%s\"hooks\":[\n%s]}]}}", event, group, hook)
+}
+
+// What settings say that does not do what it looks like. Hooks that are never
+// asked are left out.
+func TestClaudeCode01And02Warnings(t *testing.T) {
+	const run = `{"type":"command","command":"x"}`
+	for _, c := range []struct {
+		name, settings string
+		hooks          int
+		want           string // one warning; empty: none
+	}{
+		{"fault schema-04: a plugin's file", `{"description":"d","hooks":{"Stop":[{"hooks":[` + run + `]}]}}`, 1, ""},
+		{"nothing but hooks", claudeHook("Stop", "", run), 1, ""},
+		{"no hooks", `{"model":"opus"}`, 0, `1:1: settings have no member "hooks": nothing is asked`},
+		{"hooks are switched off", `{"disableAllHooks":true,"hooks":{"Stop":[{"hooks":[` + run + `]}]}}`, 0, "1:20: disableAllHooks is set: no hook is asked"},
+		{"an event that the gate never sees", claudeHook("PreCompact", "", run), 0, "1:11: the gate is never asked about PreCompact"},
+		{"an event that nobody knows", claudeHook("PreToolUsed", "", run), 0, `1:11: "PreToolUsed" is no event of Claude Code that is known here: its hooks are never asked; did you mean "PreToolUse"?`},
+		{"a matcher without effect", claudeHook("Stop", `"matcher":"Bash",`, run), 1, "matcher has no effect on Stop: the hooks run on every Stop"},
+		{"a matcher that takes all", claudeHook("Stop", `"matcher":"*",`, run), 1, ""},
+		{"a server without its tools", claudeHook("PreToolUse", `"matcher":"mcp__memory",`, run), 1, `matcher "mcp__memory" matches nothing, since a server's tools have longer names: write "mcp__memory__.*" for all of them`},
+		{"a server in a list", claudeHook("PreToolUse", `"matcher":"Bash|mcp__memory",`, run), 1, `"mcp__memory__.*"`},
+		{"a server with its tools", claudeHook("PreToolUse", `"matcher":"mcp__memory__.*",`, run), 1, ""},
+		{"a server's tool", claudeHook("PreToolUse", `"matcher":"mcp__memory__read",`, run), 1, ""},
+		{"an expression that reaches further", claudeHook("PreToolUse", `"matcher":"Edit.*",`, run), 1,
+			`matcher "Edit.*" is a regular expression, which may match anywhere in a name: it is about MultiEdit, NotebookEdit too; write ^(?:…)$ for whole names`},
+		{"an expression that does not", claudeHook("PreToolUse", `"matcher":"^Edit",`, run), 1, ""},
+		{"letter case", claudeHook("PreToolUse", `"matcher":"Edit, bash",`, run), 1, `matcher "bash" matches nothing, since case counts: did you mean "Bash"?`},
+		{"a list of nothing", claudeHook("PreToolUse", `"matcher":" , ",`, run), 1, `matcher " , " names nothing: its hooks are never asked`},
+		{"async", claudeHook("Stop", "", `{"type":"command","command":"x","async":true}`), 0, "2:41: an async hook cannot decide anything, since Claude Code does not wait for it: it is left out"},
+		{"asyncRewake", claudeHook("Stop", "", `{"type":"command","command":"x","asyncRewake":true}`), 0, "an asyncRewake hook cannot decide"},
+		{"async that is not", claudeHook("Stop", "", `{"type":"command","command":"x","async":false}`), 1, ""},
+		{"once", claudeHook("Stop", "", `{"type":"command","command":"x","once":true}`), 1, "once has no effect in settings"},
+		{"if where there is no tool", claudeHook("Stop", "", `{"type":"command","command":"x","if":"Bash(ls)"}`), 0, "on others Claude Code never asks such a hook, and it is left out"},
+		{"a type that Claude Code has alone", claudeHook("Stop", "", `{"type":"mcp_tool","server":"s","tool":"t"}`), 0, "a server that Claude Code has and the gate has not: it is left out"},
+		{"a session is started by commands alone", claudeHook("SessionStart", "", `{"type":"http","url":"http://localhost/x"}`), 0, "Claude Code never asks a hook of type http on SessionStart: it is left out"},
+		{"an unknown field", claudeHook("Stop", "", `{"type":"command","command":"x","blocking":true}`), 1, `field "blocking" is unknown and has no effect`},
+		{"milliseconds", claudeHook("Stop", "", `{"type":"command","command":"x","timeout":5000}`), 1, "timeout of 5000 s: the unit is seconds, not milliseconds"},
+		{"fault exit-05: exit 1", claudeHook("PreToolUse", "", `{"type":"command","command":"test -f x || exit 1"}`), 1, "command can exit with 1, which is a failure and blocks nothing; exit 2 blocks"},
+		{"exit 1 with an answer", claudeHook("PreToolUse", "", `{"type":"command","command":"echo '{\"decision\":\"block\"}'; exit 1"}`), 1, ""},
+		{"broken bash", claudeHook("Stop", "", `{"type":"command","command":"if x"}`), 1, "command is not valid bash"},
+		{"no shell reads it", claudeHook("Stop", "", `{"type":"command","command":"if x","args":["exit 1"]}`), 1, ""},
+		{"a home directory", claudeHook("Stop", "", `{"type":"command","command":"~/.claude/x.sh"}`), 1, "command lies in a home directory or a plugin, which hooks do not see here"},
+		{"a bare word for an answer", claudeHook("Stop", "", `{"type":"prompt","prompt":"Answer yes or no."}`), 1, `prompt asks for the answer "yes", which is no verdict`},
+		{"a model of Anthropic's", claudeHook("Stop", "", `{"type":"prompt","prompt":"Ready?","model":"claude-haiku-4-5"}`), 1, `the gate asks its own models: "claude-haiku-4-5" is a name of the server file's, or else one of its default provider's`},
+		{"a variable that is not allowed", claudeHook("Stop", "", `{"type":"http","url":"http://localhost/x","headers":{"X-A":"${A}$B"},"allowedEnvVars":["B"]}`), 1, `header "X-A" names the variable A, which allowedEnvVars does not: it is sent empty`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec, findings := ReadAttached(gate.ClaudeCode, "a", []byte(c.settings))
+			if spec == nil {
+				t.Fatalf("refused: %v", findings)
+			}
+			if len(spec.Hooks) != c.hooks {
+				t.Errorf("%d hooks, want %d", len(spec.Hooks), c.hooks)
+			}
+			var said []string
+			for _, f := range findings {
+				said = append(said, fmt.Sprintf("%d:%d: %s", f.Line, f.Column, f.Message))
+			}
+			if c.want == "" && len(said) > 0 || c.want != "" && (len(said) != 1 || !strings.Contains(said[0], c.want)) {
+				t.Errorf("findings %q, want one with %q", said, c.want)
+			}
+		})
+	}
+}
+
+// What is refused, and whether Claude Code would refuse it too.
+func TestClaudeCode01And02Errors(t *testing.T) {
+	const run = `{"type":"command","command":"x"}`
+	for _, c := range []struct {
+		name, settings string
+		skipped        bool // Claude Code skips the file
+		want           string
+	}{
+		{"no object", `[]`, true, "1:1: settings are a list, want an object"},
+		{"hooks that are a list", `{"hooks":[]}`, true, "1:10: hooks is a list, want an object"},
+		{"events without hooks round them", `{"Stop":[{"hooks":[` + run + `]}]}`, false, `1:2: Stop stands by itself, and Claude Code reads hooks only from the member "hooks"`},
+		{"an event that is no list", `{"hooks":{"Stop":{}}}`, true, "1:18: Stop is an object, want a list of groups"},
+		{"a hook without a group", `{"hooks":{"Stop":[` + run + `]}}`, true, `Stop[0] has no list of hooks; a hook stands in a group: {"hooks":[{"type":…}]}`},
+		{"a group that is text", `{"hooks":{"Stop":["x"]}}`, true, "Stop[0] is the text \"x\", want an object"},
+		{"a hook that is text", claudeHook("Stop", "", `"x"`), true, "2:1: Stop[0].hooks[0] is the text \"x\", want an object"},
+		{"no type", claudeHook("Stop", "", `{"command":"x"}`), true, "type is missing, want one of command, http, prompt, agent"},
+		{"an unknown type", claudeHook("Stop", "", `{"type":"comand","command":"x"}`), true, `did you mean "command"?`},
+		{"no command", claudeHook("Stop", "", `{"type":"command"}`), true, "command is missing"},
+		{"no prompt", claudeHook("Stop", "", `{"type":"agent","prompt":" "}`), true, "prompt is missing: a hook of type agent needs one"},
+		{"no url", claudeHook("Stop", "", `{"type":"http"}`), true, "url is missing"},
+		{"fault http-03: a variable in the url", claudeHook("Stop", "", `{"type":"http","url":"${GATE_URL}/v1/hooks"}`), true, "variables are not expanded in it"},
+		{"another scheme", claudeHook("Stop", "", `{"type":"http","url":"ftp://x/"}`), true, "want http://host/path or https://host/path"},
+		{"a password in the url", claudeHook("Stop", "", `{"type":"http","url":"http://u:p@x/"}`), false, "put them into a header"},
+		{"a header that breaks the line", claudeHook("Stop", "", `{"type":"http","url":"http://x/","headers":{"A":"b\r\nC: d"}}`), false, "has a value with a line break"},
+		{"a header with no name", claudeHook("Stop", "", `{"type":"http","url":"http://x/","headers":{"A b":"c"}}`), false, "is no name of a header"},
+		{"no time", claudeHook("Stop", "", `{"type":"command","command":"x","timeout":0}`), true, "timeout is 0, want more than 0 (seconds)"},
+		{"a time that is text", claudeHook("Stop", "", `{"type":"command","command":"x","timeout":"5"}`), true, `timeout is the text "5", want a number of 0 or more without quotes`},
+		{"a matcher that RE2 cannot run", claudeHook("PreToolUse", `"matcher":"^(?!Bash)",`, run), false, "RE2 has no negative look-ahead (?!…); Claude Code may run it, the gate cannot"},
+		{"a rule that the gate does not know", claudeHook("PreToolUse", "", `{"type":"command","command":"x","if":"Skill(x)"}`), false, "rules on the arguments of Skill are not evaluated by the gate"},
+		{"another shell", claudeHook("Stop", "", `{"type":"command","command":"x","shell":"powershell"}`), false, "shell is powershell, which is not run here"},
+		{"arguments that are text", claudeHook("Stop", "", `{"type":"command","command":"x","args":"y"}`), true, "args is the text"},
+		{"a NUL in the command", claudeHook("Stop", "", `{"type":"command","command":"x\u0000"}`), false, "NUL character"},
+		{"a command that is too long", claudeHook("Stop", "", `{"type":"command","command":"`+strings.Repeat("x", gate.MaxScriptBytes+1)+`"}`), false, "65537 bytes long"},
+		{"too many hooks", claudeHook("Stop", "", strings.Repeat(run+",", maxAttached)+run), false, "settings have 1001 hooks, want at most 1000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec, findings := ReadAttached(gate.ClaudeCode, "a", []byte(c.settings))
+			if spec != nil {
+				t.Error("it is taken")
+			}
+			said, skipped := "", false
+			for _, f := range findings {
+				if f.Severity == gate.SeverityError {
+					said += fmt.Sprintf("%d:%d: %s\n", f.Line, f.Column, f.Message)
+				}
+				skipped = skipped || strings.Contains(f.Message, "Claude Code skips a settings file with an error whole")
+			}
+			if !strings.Contains(said, c.want) {
+				t.Errorf("findings\n%swant %q", said, c.want)
+			}
+			if skipped != c.skipped {
+				t.Errorf("Claude Code skips the file: %v, want %v", skipped, c.skipped)
+			}
+		})
+	}
+}
+
+// The families that hooks of Claude Code name their models by stand for tiers,
+// where the server file gives them no other meaning.
+func TestClaudeCode01ModelFamilies(t *testing.T) {
+	m := Models{Providers: map[string]Provider{"p": {}}, Default: "p",
+		Tiers:    map[string]string{"ReasoningFast": "p/small", "GeneralPurpose": "p/middle", "Reasoning": "p/large"},
+		Fallback: map[string][]string{"GeneralPurpose": {"p/other"}, "opus": {"p/spare"}}}
+	for model, want := range map[string]string{"haiku": "small", "sonnet": "middle", "opus": "large", "claude-haiku-4-5": "claude-haiku-4-5"} {
+		if _, deployment := m.Resolve(model); deployment != want {
+			t.Errorf("%s is %s, want %s", model, deployment, want)
+		}
+	}
+	if diff := cmp.Diff([]string{"p/other"}, m.InPlaceOf("sonnet")); diff != "" {
+		t.Errorf("in place of sonnet (-want +got)\n%s", diff)
+	}
+	m.Named = map[string]string{"opus": "p/mine"}
+	if _, deployment := m.Resolve("opus"); deployment != "mine" {
+		t.Errorf("a name of the server file's is %s", deployment)
+	}
+	if diff := cmp.Diff([]string{"p/spare"}, m.InPlaceOf("opus")); diff != "" {
+		t.Errorf("in place of a name of the server file's (-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// http reads a hook that is asked by HTTP (spec/claude-code.md 1, 4). Where it
+// may lead is the server file's to say.
+func (r *claudeCodeReader) http(o *object, h *gate.Hook) {
+	h.URL = o.text("url")
+	at, path := o.place("url"), o.child("url")
+	u, err := url.Parse(h.URL)
+	switch {
+	case h.URL == "":
+		if wellTyped(o, "url") {
+			r.errorf(path, at, "url is missing: a hook of type http needs one")
+		}
+	case strings.Contains(h.URL, "$"): // fault http-03
+		r.errorf(path, at, "url is %q: variables are not expanded in it", cut(h.URL))
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		r.errorf(path, at, "url is %q, want http://host/path or https://host/path", cut(h.URL))
+	case u.User != nil:
+		r.refuse(path, at, "url holds a user or password, which Claude Code shows to its model: put them into a header")
+	}
+	h.AllowedEnv = o.texts("allowedEnvVars")
+	h.Headers = r.headers(o, h.AllowedEnv)
+}
+
+// headerVariable is a variable in a header's value.
+var headerVariable = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
+
+func (r *claudeCodeReader) headers(o *object, allowed []string) []gate.Header {
+	list := o.object("headers")
+	if list == nil {
+		return nil
+	}
+	var headers []gate.Header
+	for _, f := range list.node.fields {
+		path := list.child(f.name)
+		if f.value.kind != textKind {
+			r.errorf(path, f.value.pos, "header %q is %s, want text", cut(f.name), f.value.describe())
+			continue
+		}
+		if fault := gate.HeaderFault(f.name, f.value.text); fault != "" {
+			r.refuse(path, f.pos, "header %q %s", cut(f.name), fault)
+			continue
+		}
+		for _, found := range headerVariable.FindAllStringSubmatch(f.value.text, -1) {
+			if name := found[1] + found[2]; !slices.Contains(allowed, name) {
+				r.warnf(path, f.value.pos, "header %q names the variable %s, which allowedEnvVars does not: it is sent empty", cut(f.name), cut(name))
+			}
+		}
+		headers = append(headers, gate.Header{Name: f.name, Value: f.value.text})
+	}
+	return headers
+}

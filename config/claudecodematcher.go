@@ -1,0 +1,90 @@
+package config
+
+import (
+	"strings"
+
+	"stopgate/gate"
+)
+
+// claudeCodeTools are tools of Claude Code, to say what a matcher is about.
+var claudeCodeTools = []string{"Agent", "AskUserQuestion", "Bash", "BashOutput", "Edit", "ExitPlanMode", "Glob", "Grep", "KillShell", "LS", "MultiEdit",
+	"NotebookEdit", "NotebookRead", "Read", "Skill", "Task", "TodoWrite", "ToolSearch", "WebFetch", "WebSearch", "Write"}
+
+// matcher: spec/claude-code.md 2. On a tool event it is about the tool's name, on
+// SessionStart about how the session starts, on SubagentStop about the
+// sub-agent's type; elsewhere it counts for nothing.
+func (r *claudeCodeReader) matcher(o *object, event gate.EventName) gate.Matcher {
+	all, _ := gate.CompileClaudeCodeMatcher("")
+	n, path := o.value("matcher"), o.child("matcher")
+	pattern := o.text("matcher")
+	switch {
+	case n == nil:
+		return all
+	case n.kind != textKind:
+		return all
+	case !event.ForTool() && event != gate.Start && event != gate.SubagentStop:
+		if pattern != "" && pattern != "*" {
+			r.warnf(path, n.pos, "matcher has no effect on %s: the hooks run on every %[1]s", event)
+		}
+		return all
+	case len(pattern) > maxMatcherBytes:
+		r.refuse(path, n.pos, "matcher is %d bytes long, want at most %d", len(pattern), maxMatcherBytes)
+		return all
+	}
+	m, err := gate.CompileClaudeCodeMatcher(pattern)
+	if err != nil {
+		r.refuse(path, n.pos, "%s; Claude Code may run it, the gate cannot", err)
+		return all
+	}
+	if event.ForTool() {
+		r.reach(m, path, n.pos)
+	}
+	return m
+}
+
+// reach warns where a matcher is about other tools than it seems.
+func (r *claudeCodeReader) reach(m gate.Matcher, path string, at pos) {
+	pattern := m.String()
+	if pattern == "" || pattern == "*" || r.full() {
+		return
+	}
+	names := m.Names()
+	if names == nil {
+		r.anywhere(m, path, at)
+		return
+	}
+	if len(names) == 0 {
+		r.warnf(path, at, "matcher %q names nothing: its hooks are never asked", cut(pattern))
+	}
+	for _, name := range names {
+		server, ofServer := strings.CutPrefix(name, "mcp__")
+		if ofServer && server != "" && !strings.Contains(server, "__") {
+			r.warnf(path, at, "matcher %q matches nothing, since a server's tools have longer names: write %q for all of them", cut(name), cut(name)+"__.*")
+			continue
+		}
+		for _, tool := range claudeCodeTools {
+			if tool != name && strings.EqualFold(tool, name) {
+				r.warnf(path, at, "matcher %q matches nothing, since case counts: did you mean %q?", cut(name), tool)
+			}
+		}
+	}
+}
+
+// anywhere warns of tools in whose name a regular expression matches only a
+// part.
+func (r *claudeCodeReader) anywhere(m gate.Matcher, path string, at pos) {
+	whole, err := gate.CompileMatcher(m.String())
+	if err != nil {
+		return // it is as long as may be, and was compiled before
+	}
+	var part []string
+	for _, tool := range claudeCodeTools {
+		if m.Match(tool) && !whole.Match(tool) {
+			part = append(part, tool)
+		}
+	}
+	if len(part) > 0 && !strings.HasPrefix(m.String(), "^") {
+		r.warnf(path, at, "matcher %q is a regular expression, which may match anywhere in a name: it is about %s too; write ^(?:…)$ for whole names",
+			cut(m.String()), strings.Join(part, ", "))
+	}
+}

@@ -1,0 +1,172 @@
+package gate
+
+import (
+	"encoding/json"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// The permission rules of Claude Code, as the `if` of a hook has them
+// (spec/claude-code.md 1).
+func TestClaudeCode01Rules(t *testing.T) {
+	bash := func(command string) string { return string(mustJSON(map[string]string{"command": command})) }
+	file := func(path string) string { return string(mustJSON(map[string]string{"file_path": path})) }
+	for _, c := range []struct {
+		rule, tool, input string
+		want              bool
+	}{
+		{"Bash", "Bash", bash("ls"), true},
+		{"Bash", "Read", file("ls"), false},
+		{"Bash(*)", "Bash", bash("ls"), true},
+		{"Bash(git push *)", "Bash", bash("git push origin main"), true},
+		{"Bash(git push *)", "Bash", bash("git push"), true},
+		{"Bash(git push *)", "Bash", bash("git pushy"), false},
+		{"Bash(git push *)", "Bash", bash("git status"), false},
+		{"Bash(git push *)", "Read", bash("git push"), false},
+		{"Bash(git push:*)", "Bash", bash("git push --force"), true},
+		{"Bash(git push:*)", "Bash", bash("git pushy"), false},
+		{"Bash(ls*)", "Bash", bash("lsof"), true},
+		{"Bash(npm run build)", "Bash", bash("npm run build"), true},
+		{"Bash(npm run build)", "Bash", bash("npm run build --x"), false},
+		{"Bash(* --version)", "Bash", bash("node --version"), true},
+		{"Bash(git * main)", "Bash", bash("git push origin main"), true},
+		{"Bash(rm *)", "Bash", bash("cd /tmp && rm -rf x"), true},
+		{"Bash(rm *)", "Bash", bash("ls; (cd x || rm y) | cat"), true},
+		{"Bash(rm *)", "Bash", bash("echo $(rm x)"), true},
+		{"Bash(rm *)", "Bash", bash("echo `rm x`"), true},
+		{"Bash(rm *)", "Bash", bash("if true; then\n  rm x\nfi"), true},
+		{"Bash(rm *)", "Bash", bash("f() { rm x; }; f"), true},
+		{"Bash(rm *)", "Bash", bash("A=1 B=2 rm x"), true},
+		{"Bash(rm *)", "Bash", bash("rm x > /dev/null 2>&1 &"), true},
+		{"Bash(rm *)", "Bash", bash("echo rm x"), false},
+		{"Bash(rm *)", "Bash", bash("echo 'rm x'"), false},
+		{"Bash(rm *)", "Bash", bash("ls # rm x"), false},
+		{"Bash(git push *)", "Bash", bash("git   push  origin"), true},
+		{"Bash(git push *)", "Bash", bash(`g"it" 'push' origin`), true},
+		{"Bash(git push *)", "Bash", bash(`g\it push origin`), true},
+		{"Bash(git push *)", "Bash", bash("timeout 5 git push"), true},
+		{"Bash(git push *)", "Bash", bash("nohup nice -n 5 git push"), true},
+		{"Bash(git push *)", "Bash", bash("time git push"), true},
+		{"Bash(git push *)", "Bash", bash("echo a | xargs git push"), true},
+		{"Bash(export *)", "Bash", bash("export A=1"), true},
+		{"Bash(a && b)", "Bash", bash("a && b"), true},
+		{"Bash(git push *)", "Bash", bash("git push 'unclosed"), true},                         // bash cannot read it
+		{"Bash(git push *)", "Bash", bash("$X push"), true},                                    // known only when it runs
+		{"Bash(git push *)", "Bash", bash("$'git' status"), true},                              // the same
+		{"Bash(git push *)", "Bash", `{}`, true},                                               // no command
+		{"Bash(git push *)", "Bash", `{"command":["git"]}`, true},                              // none that is a text
+		{"Bash(git push *)", "Bash", bash("ls " + strings.Repeat("x", maxCommandBytes)), true}, // too long to look into
+		{"Edit(src/**)", "Edit", file("/w/src/a/b.go"), true},
+		{"Edit(src/**)", "Write", file("/w/src/b.go"), true},
+		{"Edit(src/**)", "MultiEdit", file("src/b.go"), true},
+		{"Edit(src/**)", "NotebookEdit", `{"notebook_path":"/w/src/n.ipynb"}`, true},
+		{"Edit(src/**)", "Read", file("/w/src/b.go"), false},
+		{"Edit(src/**)", "Edit", file("/w/lib/b.go"), false},
+		{"Edit(src/**)", "Edit", file("/w/lib/src/b.go"), false},
+		{"Edit(src/**)", "Edit", file("/other/src/b.go"), false},
+		{"Edit(src/**)", "Edit", file("/w/src/../lib/b.go"), false},
+		{"Edit(src/**)", "Edit", file("/w/lib/../src/b.go"), true},
+		{"Edit(/src/*.go)", "Edit", file("/w/src/b.go"), true},
+		{"Edit(/src/*.go)", "Edit", file("/w/src/a/b.go"), false},
+		{"Edit(src)", "Edit", file("/w/a/src/b.go"), true},
+		{"Edit(src/)", "Edit", file("/w/src/b.go"), true},
+		{"Edit(a?.go)", "Edit", file("/w/ab.go"), true},
+		{"Edit(a?.go)", "Edit", file("/w/a/.go"), false},
+		{"Edit(**/test/*.go)", "Edit", file("/w/a/b/test/x.go"), true},
+		{"Read(./.env)", "Read", file("/w/.env"), true},
+		{"Read(./.env)", "Read", file("/w/a/.env"), false},
+		{"Read(.env)", "Read", file("/w/a/.env"), true},
+		{"Read(.env)", "Read", file("/w/a/xenv"), false},
+		{"Read(//etc/**)", "Read", file("/etc/passwd"), true},
+		{"Read(//etc/**)", "Read", file("../etc/passwd"), true},
+		{"Read(//etc/**)", "Read", file("/w/etc/passwd"), false},
+		{"Read(src/**)", "Grep", `{"pattern":"x","path":"/w/src"}`, true},
+		{"Read(src/**)", "Grep", `{"pattern":"x","path":"/w"}`, true}, // what it finds is not known
+		{"Write(src/**)", "Edit", file("/w/src/a"), false},
+		{"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://EXAMPLE.com./x"}`, true},
+		{"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://example.com.evil.net/"}`, false},
+		{"WebFetch(domain:*.example.com)", "WebFetch", `{"url":"https://a.example.com"}`, true},
+		{"WebFetch(domain:example.com)", "WebFetch", `{"url":"%"}`, true},
+		{"Agent(Explore)", "Task", `{"subagent_type":"Explore"}`, true},
+		{"Task(Explore)", "Agent", `{"subagent_type":"Plan"}`, false},
+		{"mcp__github", "mcp__github__get_issue", `{}`, true},
+		{"mcp__github", "mcp__githubber__get_issue", `{}`, false},
+		{"mcp__github__*", "mcp__github__get_issue", `{}`, true},
+		{"mcp__github__get_*", "mcp__github__put_issue", `{}`, false},
+	} {
+		r, err := CompileRule(c.rule)
+		if err != nil {
+			t.Errorf("%s: %v", c.rule, err)
+			continue
+		}
+		if got := r.holds([]string{c.tool}, json.RawMessage(c.input), "/w"); got != c.want {
+			t.Errorf("%s on %s %.80s: %v, want %v", c.rule, c.tool, c.input, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		rule, path string
+		want       bool
+	}{{"Edit(src/**)", "/w/src/a", true}, {"Edit(src/**)", "src/a", true}, {"Edit(src/**)", "lib/a", false}, {"Edit(//w/**)", "src/a", true}} {
+		r, err := CompileRule(c.rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.holds([]string{"Edit"}, json.RawMessage(file(c.path)), ""); got != c.want {
+			t.Errorf("%s on %s without a working directory: %v, want %v", c.rule, c.path, got, c.want)
+		}
+	}
+}
+
+func TestClaudeCode01RulesThatAreNone(t *testing.T) {
+	for rule, want := range map[string]string{
+		"Bash(git":               "not of the form",
+		"(x)":                    "not of the form",
+		"Bash, Edit":             "not of the form",
+		"Bash(a) || Bash(b)":     "", // read as one pattern, as Claude Code does
+		"Read(~/.ssh/**)":        "home directory",
+		"Edit(![a])":             "does not evaluate",
+		"Edit(src/{a,b})":        "does not evaluate",
+		"WebFetch(example.*)":    "WebFetch(domain:example.com)",
+		"Skill(x)":               "are not evaluated",
+		"mcp__github(x)":         "are not evaluated",
+		strings.Repeat("x", 1e4): "bytes long",
+	} {
+		_, err := CompileRule(rule)
+		if want == "" && err == nil {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: %v, want an error with %q", rule, err, want)
+		}
+	}
+}
+
+// A command that nests as deep as its length allows is looked into or left: it
+// takes no more stack than other requests take.
+func TestHostileCommandsInRules(t *testing.T) {
+	r, err := CompileRule("Bash(rm *)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []string{"$(", "(", "((", "$((", "a[", "${a[", "`", "{ ", "if ", "while ", "${a:-", "\"${a:-", "[[ (", "<(", "\"$(", "!", "time ", "coproc ", "f() "} {
+		for _, n := range []int{maxBrackets, maxCommandBytes} {
+			command := mustJSON(map[string]string{"command": strings.Repeat(level, n/len(level))})
+			held := make(chan uint64)
+			go func() { // on a stack of its own
+				r.holds([]string{"Bash"}, command, "")
+				var now runtime.MemStats
+				runtime.ReadMemStats(&now)
+				held <- now.StackInuse
+			}()
+			if stack := <-held; stack > 24<<20 {
+				t.Errorf("%d times %q takes %d MiB of stack", n, level, stack>>20)
+			}
+			runtime.GC()
+		}
+	}
+	many := mustJSON(map[string]string{"command": strings.Repeat("ls;", maxCommandBytes/3)})
+	if r.holds([]string{"Bash"}, many, "") {
+		t.Error("ls is taken for rm")
+	}
+}
