@@ -146,9 +146,10 @@ func TestReadGuesses(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	for _, tt := range []struct{ name, part string }{
 		{"brackets", "( "}, {"ifs", "if "}, {"starters", "env "}, {"shells", "sh -c "}, {"locks", "flock a "}, {"finds", "find -exec "}, {"xargs", "xargs "}, {"pipes", "echo a | cat | "},
-		{"evals", "eval "}, {"words of git", "git push "}, {"substitutions", "$(echo a | sh) "}, {"here strings", "sh <<< a;"},
+		{"indices", "a["}, {"evals", "eval "}, {"words of git", "git push "}, {"substitutions", "$(echo a | sh) "}, {"here strings", "sh <<< a;"},
+		{"nested substitutions", `a "x$(`}, {"nested echoes", `echo "x$(`}, {"here documents", "sh <<a\n"}, {"eval of words", `eval "$(a)" `},
 	} {
-		for _, size := range []int{MaxBytes, 1 << 20} {
+		for _, size := range []int{MaxBytes, 3 * MaxBytes} {
 			t.Run(tt.name, func(t *testing.T) {
 				text := strings.Repeat(tt.part, size/len(tt.part))
 				if r := Read(text); len(r.Commands) > len(text) {

@@ -91,7 +91,7 @@ func operands(args []Word, short string, long []string) (rest []Word, letters st
 		if text == "--" {
 			break
 		}
-		takes := false
+		var takes bool
 		if name, ok := strings.CutPrefix(text, "--"); ok {
 			takes = slices.Contains(long, name)
 		} else {
