@@ -22,6 +22,7 @@ func TestEveryAssertionHasATest(t *testing.T) {
 	}{
 		{"azure.md", "TestAzure", 1, 50, 50},
 		{"claude-code.md", "TestClaudeCode", 1, 16, 16},
+		{"antigravity.md", "TestAntigravity", 1, 18, 18},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			contract, err := os.ReadFile(filepath.Join("..", "shared", "spec", c.file))

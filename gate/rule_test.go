@@ -50,6 +50,7 @@ func TestClaudeCode01Rules(t *testing.T) {
 		{"Bash(git push *)", "Bash", bash("time git push"), true},
 		{"Bash(git push *)", "Bash", bash("echo a | xargs git push"), true},
 		{"Bash(export *)", "Bash", bash("export A=1"), true},
+		{`Bash(echo "a b")`, "Bash", bash(`ls; echo "a b"`), true}, // as it is written
 		{"Bash(a && b)", "Bash", bash("a && b"), true},
 		{"Bash(git push *)", "Bash", bash("git push 'unclosed"), true},                         // bash cannot read it
 		{"Bash(git push *)", "Bash", bash("$X push"), true},                                    // known only when it runs

@@ -136,31 +136,37 @@ func (r *hookRuntime) settle() error {
 	if r.Cwd != "" {
 		r.cwd = absolute(r.Cwd)
 	}
-	for _, dir := range []string{r.root, r.cwd} {
-		if !isDir(dir) {
-			return exit{exitInput, fmt.Errorf("%q is not a directory", dir)}
-		}
+	if !isDir(r.root) {
+		return exit{exitInput, fmt.Errorf("%q is not a directory", r.root)}
 	}
-	if !r.system.rooted {
-		return nil
+	if r.system.rooted {
+		return r.resolve()
 	}
-	return r.resolve()
+	if !isDir(r.cwd) {
+		return exit{exitInput, fmt.Errorf("%q is not a directory", r.cwd)}
+	}
+	return nil
 }
 
 // resolve makes of root and cwd paths without symbolic links. What is / cannot
-// be left.
+// be left; the cwd may be named as it is seen from there.
 func (r *hookRuntime) resolve() error {
-	for _, dir := range []*string{&r.root, &r.cwd} {
-		real, err := filepath.EvalSymlinks(*dir)
-		if err != nil {
-			return exit{exitInput, err}
+	root, err := filepath.EvalSymlinks(r.root)
+	if err != nil {
+		return exit{exitInput, err}
+	}
+	r.root = root
+	for _, dir := range []string{r.cwd, filepath.Join(root, r.Cwd)} {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || !isDir(real) {
+			continue
 		}
-		*dir = real
+		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
+			r.cwd = real
+			return nil
+		}
 	}
-	if rel, err := filepath.Rel(r.root, r.cwd); err != nil || !filepath.IsLocal(rel) {
-		return exit{exitUsage, fmt.Errorf("--cwd is %q, and has to lie in --root, which is / there", r.cwd)}
-	}
-	return nil
+	return exit{exitUsage, fmt.Errorf("--cwd is %q, want a directory in --root, which is / there", r.cwd)}
 }
 
 func isDir(path string) bool {

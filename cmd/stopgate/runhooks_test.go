@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,6 +87,27 @@ func TestExampleAntigravity(t *testing.T) {
 			t.Errorf("findings %v", found)
 		}
 	})
+}
+
+// The README of the example shows what comes of its lines.
+func TestExampleAntigravityReadme(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(antigravityExample, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)echo '([^']+)' \\|\n  stopgate run-hooks --dialect antigravity --root examples/antigravity( --network [^ ]+)? --event (\\w+)\n([^\n]+)\n").FindAllStringSubmatch(string(page), -1)
+	if len(shown) != 4 {
+		t.Fatalf("%d lines are shown", len(shown))
+	}
+	for _, m := range shown {
+		var network []string
+		if m[2] != "" {
+			network = []string{"--network", filepath.Join(antigravityExample, "network.json")}
+		}
+		if code, out, errs := runHooks(t, antigravityExample, m[3], m[1], network...); code != exitDone || out != m[4]+"\n" {
+			t.Errorf("%s: exit %d: %s%s", m[1], code, out, errs)
+		}
+	}
 }
 
 // agentsFile writes a root's hooks.json.
