@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -225,6 +226,24 @@ func TestClaudeCode07OtherLoops(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Of hooks that do the same one is asked, under whatever matchers they stand.
+func TestClaudeCode07TheSameHookOnce(t *testing.T) {
+	every, some := claudeMatcher(t, "*"), claudeMatcher(t, "Bash")
+	g := newGate(newMemory(), answers{}, attached(ClaudeCode,
+		Hook{Name: "a", Event: PreToolUse, Matcher: some, Command: "x"}, Hook{Name: "again", Event: PreToolUse, Matcher: every, Command: "x", Timeout: time.Second},
+		Hook{Name: "unread", Event: PreToolUse, Matcher: every, Command: "x", Args: []string{}}, Hook{Name: "args", Event: PreToolUse, Matcher: every, Command: "x", Args: []string{"y"}},
+		Hook{Name: "other", Event: PreToolUse, Matcher: claudeMatcher(t, "Edit"), Command: "z"}, Hook{Name: "z", Event: PreToolUse, Matcher: every, Command: "z"},
+		Hook{Name: "p", Event: PreToolUse, Matcher: every, Type: PromptHook, Prompt: "x"}),
+		agent(Hook{Name: "az1", Event: PreToolUse, Command: "x"}, Hook{Name: "az2", Event: PreToolUse, Command: "x"}))
+	var names []string
+	for _, v := range decide(t, g, tool(PreToolUse)).Hooks {
+		names = append(names, v.Name)
+	}
+	if diff := cmp.Diff([]string{"az1", "az2", "a", "unread", "args", "z", "p"}, names); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 }
 
 // continue:false of one dialect is no word over the hooks of another.
