@@ -99,9 +99,6 @@ func (c *Caller) refused(d gate.Dialect, host, port string, addrs []netip.Addr) 
 // foresee checks the addresses of a host that a proxy will connect to, as far as
 // they are known here: behind many proxies external names cannot be resolved.
 func (c *Caller) foresee(ctx context.Context, d gate.Dialect, t target) *gate.Failure {
-	addrs, err := c.addresses(ctx, t.host, foresight)
-	if err != nil {
-		return nil // the proxy's to find, and to refuse
-	}
+	addrs, _ := c.addresses(ctx, t.host, foresight) // others are the proxy's to find, and to refuse
 	return c.refused(d, t.host, t.port, addrs)
 }

@@ -225,7 +225,7 @@ func TestAntigravity11FailuresAreRecorded(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // from here on the server notices that the caller has gone
 		switch r.URL.Path {
 		case "/500":
-			rw.WriteHeader(500)
+			rw.WriteHeader(http.StatusInternalServerError)
 		case "/hang":
 			<-r.Context().Done()
 		case "/deny":

@@ -39,7 +39,7 @@ func TestAntigravity10Request(t *testing.T) {
 			t.Fatalf("verdict %+v, evidence %+v", v, v.Evidence)
 		}
 	}
-	if got.Method != "POST" || got.Host != "hooks.example.com:8443" || got.URL.String() != "/gate?a=b" || body != string(in.Context) || got.ProtoMajor != 1 {
+	if got.Method != http.MethodPost || got.Host != "hooks.example.com:8443" || got.URL.String() != "/gate?a=b" || body != string(in.Context) || got.ProtoMajor != 1 {
 		t.Errorf("request %s %s %s %s, body %s", got.Proto, got.Method, got.Host, got.URL, body)
 	}
 	want := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"stopgate"},
