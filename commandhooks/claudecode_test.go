@@ -21,7 +21,7 @@ func withArgs(args ...string) func(*gate.Input) {
 	return func(in *gate.Input) { in.Hook.Args = append([]string{}, args...) }
 }
 
-func TestClaudeCode3Law(t *testing.T) {
+func TestClaudeCode03Law(t *testing.T) {
 	const (
 		blocks  = `{"decision":"block","reason":"r"}`
 		denies  = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`
@@ -106,7 +106,7 @@ func TestClaudeCode3Law(t *testing.T) {
 }
 
 // Commands with arguments are run as they are: no shell reads them.
-func TestClaudeCode1CommandWithArguments(t *testing.T) {
+func TestClaudeCode01CommandWithArguments(t *testing.T) {
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
 		for _, tt := range []struct {
 			name, command string
@@ -133,7 +133,7 @@ func TestClaudeCode1CommandWithArguments(t *testing.T) {
 
 // Hooks find the project's directory in their environment, and nothing of the
 // host's beside it (DESIGN §9).
-func TestClaudeCode1Environment(t *testing.T) {
+func TestClaudeCode01Environment(t *testing.T) {
 	t.Setenv("STOPGATE_API_KEY", "secret")
 	everyMode(t, Options{HostEnv: []string{"FROM_HOST=1"}}, func(t *testing.T, r *Runner) {
 		v := ask(t, r, `env | cut -d= -f1 | sort | tr '\n' ' '; echo $CLAUDE_PROJECT_DIR`, ofClaudeCode, in("/the/project"))
@@ -153,7 +153,7 @@ func TestClaudeCode1Environment(t *testing.T) {
 }
 
 // They run in the agent's working directory, where hooks may see that.
-func TestClaudeCode1RunsInTheProject(t *testing.T) {
+func TestClaudeCode01RunsInTheProject(t *testing.T) {
 	project := openDir(t)
 	script := filepath.Join(mkdir(t, project, ".claude", "hooks"), "check.sh")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\npwd\necho \"no $1\" >&2\nexit 2\n"), 0o755); err != nil {

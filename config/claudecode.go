@@ -147,7 +147,6 @@ var claudeCodeTimeouts = map[string]time.Duration{"command": 600 * time.Second, 
 func (r *claudeCodeReader) handler(o *object, event gate.EventName, matcher gate.Matcher) {
 	h := gate.Hook{Name: strings.TrimPrefix(o.path, "hooks."), Level: gate.CustomLevel, Dialect: gate.ClaudeCode, Event: event,
 		Matcher: matcher, FailMode: gate.FailAllow}
-	before := r.errors
 	kind := r.kind(o)
 	if kind == "" {
 		return
@@ -171,7 +170,7 @@ func (r *claudeCodeReader) handler(o *object, event gate.EventName, matcher gate
 		asked = false
 	}
 	o.unknown(false)
-	if asked && r.errors == before {
+	if asked {
 		r.hooks = append(r.hooks, h)
 	}
 }
@@ -205,7 +204,7 @@ func (r *claudeCodeReader) timeout(o *object, usual time.Duration) time.Duration
 		r.errorf(o.child("timeout"), n.pos, "timeout is %s, want more than 0 (seconds)", n.text)
 		return usual
 	}
-	d := time.Duration(min(seconds, maxTimeout.Seconds()) * float64(time.Second))
+	d := max(time.Duration(min(seconds, maxTimeout.Seconds())*float64(time.Second)), time.Millisecond)
 	if whole, ok := n.whole(); ok && whole%1000 == 0 {
 		r.warnf(o.child("timeout"), n.pos, "timeout of %d s: the unit is seconds, not milliseconds", whole)
 	}

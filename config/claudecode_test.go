@@ -19,7 +19,7 @@ var sameHooks = cmp.Options{
 	cmpopts.EquateEmpty(),
 }
 
-func TestClaudeCode1Handlers(t *testing.T) {
+func TestClaudeCode01Handlers(t *testing.T) {
 	const settings = `{
   "$schema": "https://example.com/settings.json", "model": "opus", "permissions": {"allow": ["Bash"]},
   "hooks": {
@@ -88,7 +88,7 @@ func claudeHook(event, group, hook string) string {
 
 // What settings say that does not do what it looks like. Hooks that are never
 // asked are left out.
-func TestClaudeCode1And2Warnings(t *testing.T) {
+func TestClaudeCode01And02Warnings(t *testing.T) {
 	const run = `{"type":"command","command":"x"}`
 	for _, c := range []struct {
 		name, settings string
@@ -110,6 +110,7 @@ func TestClaudeCode1And2Warnings(t *testing.T) {
 		{"an expression that reaches further", claudeHook("PreToolUse", `"matcher":"Edit.*",`, run), 1,
 			`matcher "Edit.*" is a regular expression, which may match anywhere in a name: it is about MultiEdit, NotebookEdit too; write ^(?:…)$ for whole names`},
 		{"an expression that does not", claudeHook("PreToolUse", `"matcher":"^Edit",`, run), 1, ""},
+		{"one that is meant to reach further", claudeHook("PreToolUse", `"matcher":"^Notebook",`, run), 1, ""},
 		{"letter case", claudeHook("PreToolUse", `"matcher":"Edit, bash",`, run), 1, `matcher "bash" matches nothing, since case counts: did you mean "Bash"?`},
 		{"a list of nothing", claudeHook("PreToolUse", `"matcher":" , ",`, run), 1, `matcher " , " names nothing: its hooks are never asked`},
 		{"async", claudeHook("Stop", "", `{"type":"command","command":"x","async":true}`), 0, "2:41: an async hook cannot decide anything, since Claude Code does not wait for it: it is left out"},
@@ -150,7 +151,7 @@ func TestClaudeCode1And2Warnings(t *testing.T) {
 }
 
 // What is refused, and whether Claude Code would refuse it too.
-func TestClaudeCode1And2Errors(t *testing.T) {
+func TestClaudeCode01And02Errors(t *testing.T) {
 	const run = `{"type":"command","command":"x"}`
 	for _, c := range []struct {
 		name, settings string
@@ -208,7 +209,7 @@ func TestClaudeCode1And2Errors(t *testing.T) {
 
 // The families that hooks of Claude Code name their models by stand for tiers,
 // where the server file gives them no other meaning.
-func TestClaudeCode1ModelFamilies(t *testing.T) {
+func TestClaudeCode01ModelFamilies(t *testing.T) {
 	m := Models{Providers: map[string]Provider{"p": {}}, Default: "p",
 		Tiers:    map[string]string{"ReasoningFast": "p/small", "GeneralPurpose": "p/middle", "Reasoning": "p/large"},
 		Fallback: map[string][]string{"GeneralPurpose": {"p/other"}, "opus": {"p/spare"}}}
@@ -227,4 +228,28 @@ func TestClaudeCode1ModelFamilies(t *testing.T) {
 	if diff := cmp.Diff([]string{"p/spare"}, m.InPlaceOf("opus")); diff != "" {
 		t.Errorf("in place of a name of the server file's (-want +got)\n%s", diff)
 	}
+}
+
+// Whatever stands in settings, reading them neither fails nor makes a hook that
+// cannot be asked.
+func FuzzReadClaudeCode(f *testing.F) {
+	f.Add(claudeHook("PreToolUse", `"matcher":"Edit.*",`, `{"type":"command","command":"x","args":["y"],"if":"Edit(src/**)","timeout":0.1}`))
+	f.Add(claudeHook("Stop", "", `{"type":"agent","prompt":"done?","model":"opus","continueOnBlock":true}`))
+	f.Add(claudeHook("PreToolUse", "", `{"type":"http","url":"http://x/","headers":{"A":"$B"},"allowedEnvVars":["B"]}`))
+	f.Add(claudeHook("Stop", "", `{"type":"command","command":"x","timeout":1e-300}`))
+	f.Fuzz(func(t *testing.T, settings string) {
+		spec, findings := ReadAttached(gate.ClaudeCode, "a", []byte(settings))
+		if (spec == nil) != gate.HasErrors(findings) {
+			t.Fatalf("spec %v, findings %v", spec, findings)
+		}
+		if spec == nil {
+			return
+		}
+		for _, h := range spec.Hooks {
+			asked := h.Type == gate.CommandHook && h.Command != "" || h.Type == gate.HTTPHook && h.URL != "" || h.Type == gate.PromptHook && h.Prompt != ""
+			if !asked || h.Timeout <= 0 || h.FailMode != gate.FailAllow || h.Name == "" {
+				t.Errorf("%+v", h)
+			}
+		}
+	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestClaudeCode5Answers(t *testing.T) {
+func TestClaudeCode05Answers(t *testing.T) {
 	hso := func(event, rest string) string {
 		return `{"hookSpecificOutput":{"hookEventName":"` + event + `"` + rest + `}}`
 	}
@@ -74,7 +74,7 @@ func TestClaudeCode5Answers(t *testing.T) {
 
 // One wrong member voids the whole answer, as Claude Code's own reading of it
 // does (EFFECTS §3.4).
-func TestClaudeCode5AnswersThatAreNone(t *testing.T) {
+func TestClaudeCode05AnswersThatAreNone(t *testing.T) {
 	for _, c := range []struct{ name, object, want string }{
 		{"an array", `[{"decision":"block"}]`, "not a JSON object"},
 		{"null", `null`, "not a JSON object"},
@@ -85,6 +85,7 @@ func TestClaudeCode5AnswersThatAreNone(t *testing.T) {
 		{"nor in capitals", `{"decision":"BLOCK"}`, `"decision"`},
 		{"nor null", `{"decision":null}`, `"decision" is null`},
 		{"a reason that is a number", `{"decision":"block","reason":1}`, `"reason" is 1, want a string`},
+		{"a reason that is null", `{"decision":"block","reason":null}`, `"reason" is null, want a string`},
 		{"continue that is a word", `{"continue":"false"}`, `"continue" is "false", want true or false`},
 		{"no event named", `{"hookSpecificOutput":{"permissionDecision":"deny"}}`, `hookEventName must be "PreToolUse"`},
 		{"another event named", `{"hookSpecificOutput":{"hookEventName":"Stop","permissionDecision":"deny"}}`, `hookEventName must be "PreToolUse"`},
@@ -102,7 +103,7 @@ func TestClaudeCode5AnswersThatAreNone(t *testing.T) {
 	}
 }
 
-func TestClaudeCode5TextsAreCapped(t *testing.T) {
+func TestClaudeCode05TextsAreCapped(t *testing.T) {
 	long := strings.Repeat("ä", ClaudeCodeCharacters+1)
 	v, err := ReadClaudeCodeAnswer(PostToolUse, []byte(`{"decision":"block","reason":"`+long+`","hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+long+`"}}`))
 	if err != nil {

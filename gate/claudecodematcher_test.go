@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestClaudeCode2Matcher(t *testing.T) {
+func TestClaudeCode02Matcher(t *testing.T) {
 	for _, c := range []struct {
 		pattern, matches, others string
 	}{
@@ -45,7 +45,7 @@ func TestClaudeCode2Matcher(t *testing.T) {
 	}
 }
 
-func TestClaudeCode2MatcherThatRE2CannotRun(t *testing.T) {
+func TestClaudeCode02MatcherThatRE2CannotRun(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"(?!Bash).*":        "negative look-ahead",
 		`(\w)\1`:            "back-references",

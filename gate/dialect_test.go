@@ -146,7 +146,7 @@ func TestFewSlotsForManyDialects(t *testing.T) {
 	}
 }
 
-func TestClaudeCode7EightBlocksInARow(t *testing.T) {
+func TestClaudeCode07EightBlocksInARow(t *testing.T) {
 	g := newGate(newMemory(), answers{"c": block("no"), "z": block("z")}, attached(ClaudeCode, Hook{Name: "c", Event: Stop}))
 	for i := range 8 {
 		if d := decide(t, g, stop("s")); d.Outcome != Block {

@@ -2,13 +2,14 @@ package gate
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 )
 
 // The permission rules of Claude Code, as the `if` of a hook has them
 // (spec/claude-code.md 1).
-func TestClaudeCode1Rules(t *testing.T) {
+func TestClaudeCode01Rules(t *testing.T) {
 	bash := func(command string) string { return string(mustJSON(map[string]string{"command": command})) }
 	file := func(path string) string { return string(mustJSON(map[string]string{"file_path": path})) }
 	for _, c := range []struct {
@@ -49,6 +50,7 @@ func TestClaudeCode1Rules(t *testing.T) {
 		{"Bash(git push *)", "Bash", bash("time git push"), true},
 		{"Bash(git push *)", "Bash", bash("echo a | xargs git push"), true},
 		{"Bash(export *)", "Bash", bash("export A=1"), true},
+		{`Bash(echo "a b")`, "Bash", bash(`ls; echo "a b"`), true}, // as it is written
 		{"Bash(a && b)", "Bash", bash("a && b"), true},
 		{"Bash(git push *)", "Bash", bash("git push 'unclosed"), true},                         // bash cannot read it
 		{"Bash(git push *)", "Bash", bash("$X push"), true},                                    // known only when it runs
@@ -117,7 +119,7 @@ func TestClaudeCode1Rules(t *testing.T) {
 	}
 }
 
-func TestClaudeCode1RulesThatAreNone(t *testing.T) {
+func TestClaudeCode01RulesThatAreNone(t *testing.T) {
 	for rule, want := range map[string]string{
 		"Bash(git":               "not of the form",
 		"(x)":                    "not of the form",
@@ -141,16 +143,28 @@ func TestClaudeCode1RulesThatAreNone(t *testing.T) {
 	}
 }
 
-// A command that nests as deep as its length allows is looked into or left,
-// without an end of the stack.
+// A command that nests as deep as its length allows is looked into or left: it
+// takes no more stack than other requests take.
 func TestHostileCommandsInRules(t *testing.T) {
 	r, err := CompileRule("Bash(rm *)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, level := range []string{"$(", "(", "`", "{ ", "if ", "${a:-", "[[ (", "$((", "<(", "\"$(", "!", "case x in x) "} {
-		command := strings.Repeat(level, maxCommandBytes/len(level))
-		r.holds([]string{"Bash"}, mustJSON(map[string]string{"command": command}), "")
+	for _, level := range []string{"$(", "(", "((", "$((", "a[", "${a[", "`", "{ ", "if ", "while ", "${a:-", "\"${a:-", "[[ (", "<(", "\"$(", "!", "time ", "coproc ", "f() "} {
+		for _, n := range []int{maxBrackets, maxCommandBytes} {
+			command := mustJSON(map[string]string{"command": strings.Repeat(level, n/len(level))})
+			held := make(chan uint64)
+			go func() { // on a stack of its own
+				r.holds([]string{"Bash"}, command, "")
+				var now runtime.MemStats
+				runtime.ReadMemStats(&now)
+				held <- now.StackInuse
+			}()
+			if stack := <-held; stack > 24<<20 {
+				t.Errorf("%d times %q takes %d MiB of stack", n, level, stack>>20)
+			}
+			runtime.GC()
+		}
 	}
 	many := mustJSON(map[string]string{"command": strings.Repeat("ls;", maxCommandBytes/3)})
 	if r.holds([]string{"Bash"}, many, "") {

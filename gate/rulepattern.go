@@ -58,9 +58,13 @@ func wild(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// maxCommandBytes is how long a command may be that is looked into. A parser
-// calls itself for each level of a hostile one.
-const maxCommandBytes = 16 << 10
+// How long a command may be that is looked into, and how many brackets it may
+// have. The parser calls itself for each level of a hostile one: within these it
+// takes 8 MB of stack, and 64 MB where every byte is a bracket.
+const (
+	maxCommandBytes = 16 << 10
+	maxBrackets     = 200
+)
 
 // commandRule: a shell command, in which * stands for anything. Behind a space
 // at the end it stands for nothing too, and so does :* (`ls *` and `ls:*` are
@@ -72,7 +76,7 @@ func commandRule(pattern string) func(map[string]json.RawMessage, string) bool {
 	bare, prefix := strings.CutSuffix(pattern, " *")
 	return func(call map[string]json.RawMessage, _ string) bool {
 		command, ok := argument(call, "command")
-		if !ok || len(command) > maxCommandBytes {
+		if !ok {
 			return true
 		}
 		commands, ok := simpleCommands(command)
@@ -91,8 +95,16 @@ func commandRule(pattern string) func(map[string]json.RawMessage, string) bool {
 // simpleCommands are the commands of a shell line, wherever in it they stand,
 // without the variables that are set for them: as they are written, and with
 // their words unquoted and one space apart. Not ok: bash could not read the line,
-// or what one of them runs is only known when it does.
+// what one of them runs is only known when it does, or it is not looked into.
 func simpleCommands(line string) (commands []string, ok bool) {
+	if len(line) > maxCommandBytes || strings.Count(line, "(")+strings.Count(line, "[") > maxBrackets {
+		return nil, false
+	}
+	defer func() { // a fault of the parser's is no reason to let a call pass
+		if recover() != nil {
+			commands, ok = nil, false
+		}
+	}()
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
 		return nil, false

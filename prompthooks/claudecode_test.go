@@ -10,7 +10,7 @@ import (
 
 // A prompt hook of Claude Code is judged as others are: the reply {ok, reason,
 // impossible?} of spec/claude-code.md 6.
-func TestClaudeCode6PromptReply(t *testing.T) {
+func TestClaudeCode06PromptReply(t *testing.T) {
 	const ok, refusal, hopeless = `{"ok":true}`, `{"ok":false,"reason":"run the tests"}`, `{"ok":false,"reason":"a person must approve","impossible":true}`
 	for _, c := range []struct {
 		name, reply string
@@ -54,9 +54,26 @@ func TestClaudeCode6PromptReply(t *testing.T) {
 	}
 }
 
+// The paths of a sub-agent's conversation are no part of the question.
+func TestClaudeCode06OneQuestion(t *testing.T) {
+	keys := map[key]bool{}
+	for _, path := range []string{"/a", "/b"} {
+		in := gate.Input{Hook: &gate.Hook{Dialect: gate.ClaudeCode, Event: gate.SubagentStop}, Event: &gate.Event{Name: gate.SubagentStop},
+			Context: []byte(`{"last_assistant_message":"done","agent_transcript_path":"` + path + `"}`)}
+		k, ok := keyOf(t.Context(), in)
+		if !ok {
+			t.Fatal("no key")
+		}
+		keys[k] = true
+	}
+	if len(keys) != 1 {
+		t.Error("one conversation at two paths is two questions")
+	}
+}
+
 // The judge is told where the answer stands in Claude Code's own payload, and
 // $ARGUMENTS is that payload (fault promptctx-02: with the answer in it).
-func TestClaudeCode6ArgumentsAreThePayload(t *testing.T) {
+func TestClaudeCode06ArgumentsAreThePayload(t *testing.T) {
 	for _, c := range []struct {
 		event gate.EventName
 		want  bool
