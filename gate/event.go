@@ -2,6 +2,7 @@ package gate
 
 import (
 	"encoding/json"
+	"slices"
 )
 
 // EventName is the gate's own name of a moment in an agent's life. Hosts that
@@ -23,12 +24,7 @@ var EventNames = []EventName{Start, UserPromptSubmit, PreToolUse, PostToolUse, P
 
 // Known reports whether n is one of [EventNames].
 func (n EventName) Known() bool {
-	for _, e := range EventNames {
-		if n == e {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(EventNames, n)
 }
 
 // ForTool reports whether the event is about one tool call, so that a hook on

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/wasilibs/go-re2"
@@ -60,12 +61,7 @@ func (m Matcher) Match(tool string) bool {
 	case m.all:
 		return true
 	case m.exact != nil:
-		for _, name := range m.exact {
-			if name == tool {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(m.exact, tool)
 	case m.re != nil:
 		return m.re.MatchString(tool)
 	}

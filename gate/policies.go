@@ -92,10 +92,8 @@ func (p *Policies) Find(kind SpecKind, name string) *Spec {
 	if kind == AgentSpec {
 		return set.agents[name]
 	}
-	for _, s := range set.hooks {
-		if s.Name == name {
-			return s
-		}
+	if i := slices.IndexFunc(set.hooks, func(s *Spec) bool { return s.Name == name }); i >= 0 {
+		return set.hooks[i]
 	}
 	return nil
 }

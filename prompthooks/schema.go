@@ -1,6 +1,7 @@
 package prompthooks
 
 import (
+	"slices"
 	"strings"
 
 	"stopgate/gate"
@@ -69,12 +70,8 @@ func verdictSchema(event gate.EventName, prompt string) *Schema {
 
 // expanded reports whether a hook's author asks for the expanded format.
 func expanded(prompt string) bool {
-	for _, word := range []string{`"decision"`, "permissionDecision", "additionalContext"} {
-		if strings.Contains(prompt, word) {
-			return true
-		}
-	}
-	return false
+	words := []string{`"decision"`, "permissionDecision", "additionalContext"}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(prompt, word) })
 }
 
 // judgeTools is what a judge with a transcript may call.
