@@ -241,7 +241,7 @@ func TestAzure32RetryAfter(t *testing.T) {
 }
 
 func TestNewChecksOptions(t *testing.T) {
-	for _, base := range []string{"ftp://x", "x", "http://", "://", "http://a b/", "http://x/\x7f"} {
+	for _, base := range []string{"ftp://x", "x", "http://", "://", "http://a b/", "http://x/\x7f", "http://x/?key=y", "http://x/#y"} {
 		_, err := New(t.Context(), Options{APIKey: testKey, BaseURL: base})
 		if err == nil || strings.Contains(err.Error(), testKey) {
 			t.Errorf("%q: %v", base, err)
