@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"os/signal"
@@ -23,6 +22,7 @@ import (
 	"stopgate/commandhooks/scratch"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/loopback"
 	"stopgate/transcripts"
 	"stopgate/wire"
 )
@@ -252,8 +252,7 @@ func (h *hookCall) sends() bool {
 	if err != nil {
 		return false // the request will say what is wrong
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() != "localhost" && (err != nil || !ip.Unmap().IsLoopback())
+	return !loopback.Host(u.Hostname())
 }
 
 // sendInTime sends the conversation's new part. It may take half of the time

@@ -2,7 +2,6 @@ package install
 
 import (
 	"cmp"
-	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"stopgate/gate"
+	"stopgate/internal/loopback"
 	"stopgate/wire/contracts"
 )
 
@@ -146,14 +146,7 @@ func quote(word string) string {
 // Loopback reports whether a URL is plain http to this machine itself.
 func Loopback(server string) bool {
 	u, err := url.Parse(server)
-	if err != nil || u.Scheme != "http" {
-		return false
-	}
-	if u.Hostname() == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(u.Hostname())
-	return err == nil && addr.IsLoopback()
+	return err == nil && u.Scheme == "http" && loopback.Host(u.Hostname())
 }
 
 // readURL fills in what a URL of ours says; false: it is not one of this
