@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"stopgate/commandhooks"
-	"stopgate/commandhooks/scratch"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/scratch"
 	"stopgate/prompthooks"
 	"stopgate/server"
 	"stopgate/store/sqlite"

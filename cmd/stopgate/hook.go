@@ -19,10 +19,10 @@ import (
 	"syscall"
 	"time"
 
-	"stopgate/commandhooks/scratch"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/internal/loopback"
+	"stopgate/internal/scratch"
 	"stopgate/transcripts"
 	"stopgate/wire"
 )
