@@ -117,11 +117,13 @@ func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		}
 		return j.single(ctx, in, in.Hook.Voter(0))
 	}
-	k, ok := keyOf(ctx, in)
+	k, ok := keyOf(in)
 	if !ok {
 		return ask()
 	}
-	return j.questions.once(ctx, k, in.Hook.Cache, ask)
+	about := conversationOf(ctx, in)
+	defer about.end()
+	return j.questions.once(ctx, k, about, in.Hook.Cache, ask)
 }
 
 // single has one model decide, or where it cannot be asked the next one that may
