@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Gate decides events. Every field but Observe is required; it is safe for
-// concurrent use once made.
+// Gate decides events. Every field but FindAnswer and Observe is required; it is
+// safe for concurrent use once made.
 type Gate struct {
 	Policies *Policies
 	Store    interface {
@@ -19,7 +19,11 @@ type Gate struct {
 		Activations
 	}
 	Transcripts Transcripts
-	Evaluators  map[HookType]Evaluator
+	// FindAnswer looks for the answer under judgement where a host's payload has
+	// none, and says in the event if it was not found; nil: nothing is looked
+	// for.
+	FindAnswer func(ctx context.Context, ev *Event)
+	Evaluators map[HookType]Evaluator
 	// OnGateError is what an allow becomes when the gate itself failed.
 	OnGateError FailMode
 	// Parallel is how many hooks of one event run at once.

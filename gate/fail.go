@@ -5,13 +5,18 @@ import (
 	"fmt"
 )
 
-// DecideForHost is Decide for hosts that take an error for "allow": what goes
-// wrong is answered by OnGateError, and a conversation that may not be read is
-// done without (DESIGN §9). When ctx ends, hooks that still run have
-// timed out.
+// DecideForHost is all that lies between a host's payload, decoded, and its
+// answer, encoded (DESIGN §2). It is Decide for hosts that may not say what is
+// under judgement, so that FindAnswer looks for it, and that take an error for
+// "allow": what goes wrong is answered by OnGateError, and a conversation that
+// may not be read is done without (DESIGN §9). When ctx ends, hooks that still
+// run have timed out.
 func (g *Gate) DecideForHost(ctx context.Context, ev Event) Decision {
 	if ev.Name == "" {
 		return Decision{Outcome: Allow} // no hook is about it
+	}
+	if g.FindAnswer != nil {
+		g.FindAnswer(ctx, &ev)
 	}
 	d, err := g.Decide(ctx, ev, Options{forHost: true})
 	if err == nil {

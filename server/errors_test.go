@@ -246,7 +246,7 @@ func TestPanicOnAHostsEventFollowsOnGateError(t *testing.T) {
 			w := newWorld(t, func(o *Options) {
 				o.Gate.OnGateError = c.mode
 				o.Protocol = func(string) (HostProtocol, bool) { return verdictHost{}, true }
-				o.FindAnswer = func(context.Context, *gate.Event) { panic("open /secret/path: denied") }
+				o.Gate.FindAnswer = func(context.Context, *gate.Event) { panic("open /secret/path: denied") }
 			})
 			if got := w.must(t, 200, "POST", "/v1/hooks/plain", c.body).Body.String(); got != c.want {
 				t.Errorf("answered %s, want %s", got, c.want)

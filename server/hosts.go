@@ -80,27 +80,18 @@ func (s *Server) hook(c echo.Context) error {
 }
 
 func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Event, deadline time.Duration) error {
-	if ev.Name == "" {
-		return s.answerHost(c, protocol, ev, gate.Decision{Outcome: gate.Allow})
-	}
 	ctx, cancel := context.WithTimeout(s.running, deadline)
 	defer cancel()
-	if s.opt.FindAnswer != nil {
-		s.opt.FindAnswer(ctx, &ev)
-	}
-	d := s.opt.Gate.DecideForHost(ctx, ev)
-	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
-	return s.answerHost(c, protocol, ev, d)
+	return s.answerHost(c, protocol, ev, s.opt.Gate.DecideForHost(ctx, ev))
 }
 
 // hostFailure answers by on_gate_error, recorded where that is possible.
 func (s *Server) hostFailure(c echo.Context, protocol HostProtocol, ev gate.Event, failure *gate.Failure) error {
-	d := s.opt.Gate.Fail(s.running, ev, failure)
-	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
-	return s.answerHost(c, protocol, ev, d)
+	return s.answerHost(c, protocol, ev, s.opt.Gate.Fail(s.running, ev, failure))
 }
 
 func (s *Server) answerHost(c echo.Context, protocol HostProtocol, ev gate.Event, d gate.Decision) error {
+	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
 	body, contentType := protocol.Encode(ev, d)
 	return s.send(c, http.StatusOK, contentType, body)
 }

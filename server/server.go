@@ -51,10 +51,6 @@ type Options struct {
 	// nil: /v1/hooks knows none.
 	Protocol      func(name string) (HostProtocol, bool)
 	ProtocolNames []string
-	// FindAnswer looks for the answer under judgement where a host's payload has
-	// none, and says in the event if it was not found; nil: nothing is looked
-	// for.
-	FindAnswer func(ctx context.Context, ev *gate.Event)
 	// Ready reports on what evaluations need beside the store: "sandbox",
 	// "models". It is shown by /readyz and decides nothing; nil: nothing to
 	// show.

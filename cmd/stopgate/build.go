@@ -127,7 +127,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir, path string) (
 	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, a.close())
 	}
-	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, OnGateError: cfg.OnGateError,
+	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, FindAnswer: a.findAnswer, OnGateError: cfg.OnGateError,
 		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID,
 		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner}}
 	return a, nil

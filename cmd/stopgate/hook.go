@@ -323,7 +323,6 @@ func (h *hookCall) decideHere() ([]byte, error) {
 	app.policies.SetFiles(specs)
 	ctx, cancel := context.WithDeadline(h.ctx, h.began.Add(seconds(h.Deadline)))
 	defer cancel()
-	app.findAnswer(ctx, &h.event)
 	return h.protocol.Encode(h.event, app.gate.DecideForHost(ctx, h.event)).Body, nil
 }
 
