@@ -170,7 +170,7 @@ func TestStoreDown(t *testing.T) {
 	t.Run("a spec that was not stored is not in force", func(t *testing.T) {
 		w.must(t, 500, "PUT", "/api/v2/extendedAgent/agents/late", `{"name":"late"}`)
 		w.must(t, 500, "DELETE", "/api/v2/extendedAgent/agents/marker", "")
-		if w.opt.Policies.Find(gate.AgentSpec, "late") != nil || w.opt.Policies.Find(gate.AgentSpec, "marker") == nil {
+		if w.opt.Gate.Policies.Find(gate.AgentSpec, "late") != nil || w.opt.Gate.Policies.Find(gate.AgentSpec, "marker") == nil {
 			t.Error("policies changed though the store did not")
 		}
 	})

@@ -74,7 +74,7 @@ func (s *Server) hook(c echo.Context) error {
 	if ev.Name == "" { // not read, as what there is no room for
 		ev, _ = protocol.Decode([]byte("{}"), q)
 	}
-	err = s.hostFailure(c, protocol, ev, failure)
+	err = s.answerHost(c, protocol, ev, s.opt.Gate.Fail(s.running, ev, failure))
 	s.drain(c, c.Request().Body)
 	return err
 }
@@ -83,11 +83,6 @@ func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Ev
 	ctx, cancel := context.WithTimeout(s.running, deadline)
 	defer cancel()
 	return s.answerHost(c, protocol, ev, s.opt.Gate.DecideForHost(ctx, ev))
-}
-
-// hostFailure answers by on_gate_error, recorded where that is possible.
-func (s *Server) hostFailure(c echo.Context, protocol HostProtocol, ev gate.Event, failure *gate.Failure) error {
-	return s.answerHost(c, protocol, ev, s.opt.Gate.Fail(s.running, ev, failure))
 }
 
 func (s *Server) answerHost(c echo.Context, protocol HostProtocol, ev gate.Event, d gate.Decision) error {

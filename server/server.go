@@ -32,7 +32,6 @@ import (
 type Options struct {
 	Gate        *gate.Gate // its Observe should be Metrics.Observe
 	Store       gate.Store
-	Policies    *gate.Policies // the same as the gate's
 	Transcripts Transcripts
 	Metrics     *Metrics
 
@@ -134,9 +133,9 @@ type Server struct {
 
 // New checks the options and makes a server that serves nothing yet.
 func New(opt Options) (*Server, error) {
-	if opt.Gate == nil || opt.Store == nil || opt.Policies == nil || opt.Transcripts == nil || opt.Metrics == nil ||
+	if opt.Gate == nil || opt.Gate.Policies == nil || opt.Store == nil || opt.Transcripts == nil || opt.Metrics == nil ||
 		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil {
-		return nil, errors.New("server: Gate, Store, Policies, Transcripts, Metrics, Decode, ReadSpec and ReadAny are required")
+		return nil, errors.New("server: Gate, its Policies, Store, Transcripts, Metrics, Decode, ReadSpec and ReadAny are required")
 	}
 	l := &opt.Limits
 	l.BufferedBytes = cmp.Or(l.BufferedBytes, 128<<20)

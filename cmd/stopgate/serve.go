@@ -76,7 +76,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	metrics := server.NewMetrics(app.policies)
 	app.gate.Observe = metrics.Observe
 	s, err := server.New(server.Options{
-		Gate: app.gate, Store: app.store, Policies: app.policies, Transcripts: uploads{app.transcripts}, Metrics: metrics,
+		Gate: app.gate, Store: app.store, Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
 		Log: log, Version: version, Loopback: loopback,
