@@ -46,11 +46,14 @@ func (n EventName) hookEvent() EventName {
 	return n
 }
 
+// DefaultAgent is the agent of callers that name none; it needs no spec.
+const DefaultAgent = "default"
+
 // Event is one moment of an agent's life, as a protocol decoded it.
 type Event struct {
 	Name     EventName
 	Protocol string // how the host speaks: "native", "claude-code", …
-	Agent    string // name of the agent spec; "default" needs none
+	Agent    string // name of the agent spec; DefaultAgent needs none
 	Session  string // the conversation; empty: there is no ledger
 	Dry      bool   // counts nothing, recorded as a dry run
 

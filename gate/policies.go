@@ -131,7 +131,7 @@ func (p *Policies) match(ev *Event) ([]*Hook, *Spec, error) {
 		ev.Agent = ev.AgentType
 	}
 	agent := set.agents[ev.Agent]
-	if agent == nil && ev.Agent != "default" {
+	if agent == nil && ev.Agent != DefaultAgent {
 		return nil, nil, Errorf(CodeNotFound, "agent %q is not known: PUT its spec first, or name the agent \"default\" for agent-level hooks only", ev.Agent)
 	}
 	if ev.Name.hookEvent() == PostToolUse && !ev.ToolSucceeded {

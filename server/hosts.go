@@ -25,7 +25,7 @@ type HostProtocol interface {
 
 // HostQuery is what the URL of POST /v1/hooks/{protocol} says.
 type HostQuery struct {
-	Agent string // empty: "default"
+	Agent string // empty: [gate.DefaultAgent]
 	Event string // the host's name of the event, where its payloads name none
 	// Session, Tool and Cwd, for hosts whose payload is a tool's arguments alone.
 	Session, Tool, Cwd string

@@ -262,7 +262,7 @@ func (s *examined) loadHooks(ctx context.Context, name string, agent *gatedAgent
 		err = agent.add(gate.AgentSpec, own)
 	case status != http.StatusNotFound:
 		err = refusal(strconv.Itoa(status), own)
-	case name != wire.DefaultAgent:
+	case name != gate.DefaultAgent:
 		err = errUnknownAgent
 	}
 	if err != nil {
