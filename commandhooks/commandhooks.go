@@ -25,8 +25,8 @@ import (
 	"slices"
 	"strings"
 
-	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
+	"stopgate/internal/scratch"
 )
 
 // Mode says what stands round a hook's processes.

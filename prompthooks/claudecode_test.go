@@ -60,7 +60,7 @@ func TestClaudeCode06OneQuestion(t *testing.T) {
 	for _, path := range []string{"/a", "/b"} {
 		in := gate.Input{Hook: &gate.Hook{Dialect: gate.ClaudeCode, Event: gate.SubagentStop}, Event: &gate.Event{Name: gate.SubagentStop},
 			Context: []byte(`{"last_assistant_message":"done","agent_transcript_path":"` + path + `"}`)}
-		k, ok := keyOf(t.Context(), in)
+		k, ok := keyOf(in)
 		if !ok {
 			t.Fatal("no key")
 		}

@@ -21,7 +21,7 @@ func (s *Server) validate(c echo.Context) error {
 		if err := checkContentType(c.Request(), []string{typeJSON}); err != nil {
 			return err
 		}
-		of := resource{gate.Attached(gate.Dialect(d)), "default"}
+		of := resource{gate.Attached(gate.Dialect(d)), gate.DefaultAgent}
 		read = func(_ string, body []byte) (*gate.Spec, []gate.Finding, error) { return s.readAttached(of, body) }
 	default:
 		return gate.Errorf(gate.CodeValidation, "dialect %.40q is unknown, want one of %s, %s", d, gate.Azure, strings.Join(attachable(), ", "))

@@ -39,7 +39,7 @@ func TestClaudeCode01RealPayloads(t *testing.T) {
 	for _, event := range []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop"} {
 		settings.WriteString(`,"` + event + `":[{"hooks":[{"type":"command","command":"x"}]}]`)
 	}
-	spec, findings := config.ReadAttached(gate.ClaudeCode, wire.DefaultAgent, []byte(`{"hooks":{`+settings.String()[1:]+`}}`))
+	spec, findings := config.ReadAttached(gate.ClaudeCode, gate.DefaultAgent, []byte(`{"hooks":{`+settings.String()[1:]+`}}`))
 	if spec == nil {
 		t.Fatal(findings)
 	}

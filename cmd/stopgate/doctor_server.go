@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -65,7 +66,7 @@ func (d *doctor) examineServers(c doctorCommand, patients []patient) {
 	}
 	for _, s := range d.servers {
 		d.examine(s)
-		for _, name := range sortedKeys(s.agents) {
+		for _, name := range slices.Sorted(maps.Keys(s.agents)) {
 			d.examineAgent(s, name, patients)
 		}
 	}
@@ -77,15 +78,6 @@ func orServer(server, fallback string) string {
 		server = fallback
 	}
 	return strings.TrimRight(server, "/")
-}
-
-func sortedKeys(m map[string]*gatedAgent) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func (d *doctor) serverAt(base string) *examined {
@@ -269,7 +261,7 @@ func (s *examined) loadHooks(ctx context.Context, name string, agent *gatedAgent
 		err = agent.add(gate.AgentSpec, own)
 	case status != http.StatusNotFound:
 		err = refusal(strconv.Itoa(status), own)
-	case name != wire.DefaultAgent:
+	case name != gate.DefaultAgent:
 		err = errUnknownAgent
 	}
 	if err != nil {

@@ -214,7 +214,7 @@ func (r *hookRuntime) specs() ([]*gate.Spec, error) {
 	if err != nil {
 		return nil, exit{exitInput, err}
 	}
-	network, findings := config.ReadNetwork(wire.DefaultAgent, data)
+	network, findings := config.ReadNetwork(gate.DefaultAgent, data)
 	printFindings(r.stderr, []specFile{{path: r.Network, findings: findings}})
 	if network == nil {
 		return nil, exit{exitInput, fmt.Errorf("%s is no network object", r.Network)}
@@ -225,7 +225,7 @@ func (r *hookRuntime) specs() ([]*gate.Spec, error) {
 // hooks are those of every file that loads. It says what keeps others from it:
 // the system that is played goes on without a word.
 func (r *hookRuntime) hooks() *gate.Spec {
-	all := &gate.Spec{Kind: gate.Attached(r.system.dialect), Name: wire.DefaultAgent}
+	all := &gate.Spec{Kind: gate.Attached(r.system.dialect), Name: gate.DefaultAgent}
 	found := false
 	for _, dir := range slices.Compact([]string{r.cwd, r.root}) {
 		for _, name := range r.system.files {
@@ -243,7 +243,7 @@ func (r *hookRuntime) hooks() *gate.Spec {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked: %s\n", path, err)
 				continue
 			}
-			spec, findings := config.ReadAttached(r.system.dialect, wire.DefaultAgent, data)
+			spec, findings := config.ReadAttached(r.system.dialect, gate.DefaultAgent, data)
 			printFindings(r.stderr, []specFile{{path: path, findings: findings}})
 			if spec == nil {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked\n", path)

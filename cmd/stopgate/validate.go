@@ -7,7 +7,6 @@ import (
 
 	"stopgate/config"
 	"stopgate/gate"
-	"stopgate/wire"
 )
 
 type validateCommand struct {
@@ -69,7 +68,7 @@ func readOfAnySystem(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 	if of == gate.Azure {
 		return config.ReadDraft(name, data)
 	}
-	spec, findings := config.ReadAttached(of, wire.DefaultAgent, data)
+	spec, findings := config.ReadAttached(of, gate.DefaultAgent, data)
 	if spec == nil {
 		return nil, findings
 	}
