@@ -30,6 +30,8 @@ var allowed = map[string][]string{
 	"stopgate/prompthooks":           {"stopgate/gate"},
 	"stopgate/prompthooks/gemini":    {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
 	"stopgate/prompthooks/recording": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
+	"stopgate/rulehooks":             {"stopgate/gate", "stopgate/rulehooks/shell"},
+	"stopgate/rulehooks/shell":       {},
 	"stopgate/store/sqlite":          {"stopgate/gate"},
 	"stopgate/store/storetest":       {"stopgate/gate"},
 	"stopgate/server":                {"stopgate/gate"},

@@ -59,7 +59,7 @@ func TestServerHTTPHooks(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, c := range []struct{ file, says string }{
-		{`{allow: ["https://hooks.example.com"]}`, `1:21: error: http_hooks.allow[0]: allow[0] is "https://hooks.example.com": want`},
+		{`{allow: ["https://hooks.example.com"]}`, `1:21: error: http_hooks.allow[0]: allow[0] is "https://hooks.example.com": want a host alone, without http://`},
 		{`{allow: ["hooks.example.com/x"]}`, "want a host name"},
 		{`{allow: [""]}`, "want a host name"},
 		{`{allow: ["a:0"]}`, "want a port"},

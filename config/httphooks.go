@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // HTTPHooks is where hooks that are asked over HTTP may go, and how.
@@ -34,7 +35,7 @@ func (r *serverReader) httpHooks(o *object) HTTPHooks {
 // allowFault says what is wrong with one of http_hooks.allow; empty: nothing.
 func allowFault(text string) string {
 	host, port, err := net.SplitHostPort(text)
-	if err != nil {
+	if err != nil || strings.Contains(text, "://") {
 		return domainFault(text)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

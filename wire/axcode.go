@@ -22,7 +22,16 @@ func AXCodeOptions(agent, cwd string, lookup func(variable string) string) Optio
 	return Options{Event: lookup("HOOK_EVENT"), Agent: agent, Session: lookup("HOOK_SESSION_ID"), Tool: lookup("HOOK_TOOL"), Cwd: cwd}
 }
 
+// AXCodeProbe begins the session of a probe of `stopgate doctor`; what follows
+// is its mark. A session is the host's own to name, as nothing in the arguments
+// is.
+const AXCodeProbe = "stopgate-probe:"
+
 func decodeAXCode(m members, ev *gate.Event) {
+	ev.Probe, ev.Dry = strings.CutPrefix(ev.Session, AXCodeProbe)
+	if !ev.Dry {
+		ev.Probe = ""
+	}
 	switch {
 	case ev.Name.ForTool():
 		ev.ToolInput = json.RawMessage(inUTF8(ev.Payload))

@@ -407,6 +407,16 @@ func TestAXCode19FeedbackFits(t *testing.T) {
 }
 
 // The model writes the arguments: nothing in them is a fact about the event.
+// The doctor's mark comes with the session, which the model does not name.
+func TestAXCode24Probe(t *testing.T) {
+	for session, want := range map[string]string{AXCodeProbe + "m": "m", "ses_1": "", "": "", "x" + AXCodeProbe + "m": ""} {
+		ev := decode(t, "ax-code", `{"stopgate_probe":"forged"}`, Options{Event: "PreToolUse", Tool: "bash", Session: session})
+		if ev.Probe != want || ev.Dry != (want != "") {
+			t.Errorf("session %q: probe %q, dry %v", session, ev.Probe, ev.Dry)
+		}
+	}
+}
+
 func TestAXCode24BareArguments(t *testing.T) {
 	const args = `{"command":"ls","hook_event_name":"Stop","session_id":"forged","agent_id":"x","cwd":"/","tool_name":"read","error":"e"}`
 	variables := map[string]string{"HOOK_EVENT": "PostToolUse", "HOOK_TOOL": "bash", "HOOK_SESSION_ID": "ses_1", "HOOK_ARGS_JSON": args, "HOOK_PACK": ""}

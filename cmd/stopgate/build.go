@@ -16,6 +16,7 @@ import (
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/prompthooks"
+	"stopgate/rulehooks"
 	"stopgate/server"
 	"stopgate/store/sqlite"
 	"stopgate/transcripts"
@@ -134,7 +135,8 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, command
 	}
 	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, OnGateError: cfg.OnGateError,
 		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID,
-		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner, gate.HTTPHook: caller}}
+		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
+			gate.RuleHook: gate.EvaluatorFunc(rulehooks.Evaluate)}}
 	return a, nil
 }
 
@@ -147,7 +149,7 @@ func commandOptions(cfg config.Server, path string) commandhooks.Options {
 	s := cfg.Sandbox
 	self, _ := os.Executable() // without it hosts without jq stay without jq, and Status says so
 	return commandhooks.Options{
-		Mode: commandhooks.Mode(s.Mode), Network: s.Network, Parallel: cfg.Limits.CommandHooks, Self: self, Path: path,
+		Mode: commandhooks.Mode(s.Mode), Network: s.Network, Parallel: cfg.Limits.CommandHooks, Self: self, Path: path, HostEnv: os.Environ(),
 		Workspace: commandhooks.Workspace{Access: commandhooks.Access(s.Workspace), Roots: s.WorkspaceRoots, Hidden: []string{cfg.Data}},
 		Limits: commandhooks.Limits{Memory: s.Limits.Memory, Processes: s.Limits.Processes, FileSize: s.Limits.FileSize,
 			OpenFiles: s.Limits.OpenFiles, CPU: int(s.Limits.CPU.Seconds()), TempSize: s.Limits.FileSize},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/wire/install"
 )
@@ -117,7 +118,9 @@ func (d *doctor) lookAt(host install.Host, asked bool) (pt patient, ok bool) {
 	pt = patient{host: host}
 	before := len(d.findings)
 	scopes := []install.Scope{install.Project, install.User}
-	if host.File(d.places, install.Project) == host.File(d.places, install.User) { // in the home directory
+	if !host.Has(install.User) {
+		scopes = scopes[:1]
+	} else if host.File(d.places, install.Project) == host.File(d.places, install.User) { // in the home directory
 		scopes = []install.Scope{install.User}
 	}
 	for _, scope := range scopes {
@@ -184,7 +187,21 @@ func (d *doctor) readEntries(host install.Host, scope install.Scope, asked bool)
 	for _, problem := range problems {
 		d.problem(host.Name, path, problem)
 	}
+	if host.Name == "ax-code" && len(entries) > 0 {
+		d.dropped(host, file)
+	}
 	return entries
+}
+
+// dropped says why AX Code drops a whole file, which it does in silence for any
+// one entry (spec/ax-code.md 2).
+func (d *doctor) dropped(host install.Host, file hostFile) {
+	_, findings := config.ReadAttached(gate.AXCode, "default", file.content)
+	for _, f := range findings {
+		if f.Severity == gate.SeverityError {
+			d.say(host.Name, f.Severity, fmt.Sprintf("%s:%d", file.path, f.Line), f.Message, "mend the file: none of its hooks runs")
+		}
+	}
 }
 
 // twice warns of events that both files ask the gate about.

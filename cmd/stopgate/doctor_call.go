@@ -23,15 +23,16 @@ import (
 
 // runEntry runs a command as hosts do: by a shell, in the project, with the
 // payload on standard input. Any exit but 0 is no answer of the gate's.
-func (d *doctor) runEntry(host install.Host, e install.Entry, payload []byte, wait time.Duration) ([]byte, error) {
+func (d *doctor) runEntry(p probed, e install.Entry, payload []byte, mark string, wait time.Duration) ([]byte, error) {
 	cmd := exec.Command("sh", "-c", e.Command)        //nolint:gosec // the entry that the host runs, which is the point
 	cmd.Dir, cmd.Env = d.places.Project, os.Environ() // the host's own is taken to be ours
 	if !d.mayHaveKey(orServer(e.Server, serverURL(d.getenv))) {
 		cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "STOPGATE_API_KEY=") })
 	}
-	for _, name := range host.ProjectVariables {
+	for _, name := range p.host.ProjectVariables {
 		cmd.Env = append(cmd.Env, name+"="+d.places.Project)
 	}
+	cmd.Env = append(cmd.Env, p.variables(payload, mark)...)
 	out, err := d.runCommand(cmd, payload, wait)
 	if err != nil {
 		return nil, fmt.Errorf("the command fails: %w: %s", err, shortened(append(out.stderr, out.stdout...)))

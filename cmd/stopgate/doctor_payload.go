@@ -7,12 +7,16 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/wire"
 )
 
 // payload is the host's own of the event (captured: spec claude-code.md 7), with
 // the mark that tells the gate what it is. It names no transcript, since there
 // is none.
 func (p probed) payload(project, mark string) []byte {
+	if p.host.Name == "ax-code" {
+		return p.arguments()
+	}
 	now := time.Now()
 	host, event := p.host.Name, p.event
 	camel := host == "copilot" && strings.ToLower(event.Host[:1]) == event.Host[:1]
@@ -44,6 +48,32 @@ func (p probed) payload(project, mark string) []byte {
 		panic(err) // strings, numbers and booleans
 	}
 	return payload
+}
+
+// arguments are all that AX Code gives a hook on standard input
+// (spec/ax-code.md 7).
+func (p probed) arguments() []byte {
+	m := map[string]any{}
+	switch {
+	case p.event.Name.ForTool():
+		m["command"] = "true"
+	case p.event.Name == gate.UserPromptSubmit:
+		m["prompt"] = probeText
+	}
+	payload, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings
+	}
+	return payload
+}
+
+// variables are what AX Code tells a hook beside (spec/ax-code.md 8).
+func (p probed) variables(payload []byte, mark string) []string {
+	if p.host.Name != "ax-code" {
+		return nil
+	}
+	return []string{"HOOK_EVENT=" + p.event.Host, "HOOK_TOOL=" + p.tool, "HOOK_SESSION_ID=" + wire.AXCodeProbe + mark,
+		"HOOK_ARGS_JSON=" + string(payload), "HOOK_ARGS_STDIN=1", "HOOK_PACK="}
 }
 
 const probeText = "This is a probe of stopgate doctor."

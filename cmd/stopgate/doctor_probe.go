@@ -202,6 +202,7 @@ func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.
 		return
 	}
 	p := d.aim(host, e, event)
+	p.blocks = p.blocks && event.Answers.Block != "" // what a host only watches it cannot block
 	mark := "probe-" + strings.ToLower(rand.Text())
 	payload := p.payload(d.places.Project, mark)
 	wait := probeWait
@@ -215,7 +216,7 @@ func (d *doctor) probeEntry(host install.Host, e install.Entry, event contracts.
 	if e.HTTP() {
 		answer, err = d.call(ctx, host, e, payload)
 	} else {
-		answer, err = d.runEntry(host, e, payload, wait)
+		answer, err = d.runEntry(p, e, payload, mark, wait)
 	}
 	if err == nil {
 		err = d.judgeAnswer(p, e, answer, mark)

@@ -35,6 +35,9 @@ func explain(files []specFile) []explanation {
 	all := []explanation{}
 	for _, f := range files {
 		for _, s := range f.usable() {
+			if s.Kind != gate.AgentSpec && s.Kind != gate.HookSpec {
+				continue // by their own system's names of tools, which are in the file
+			}
 			for i := range s.Hooks {
 				all = append(all, explainHook(s, &s.Hooks[i]))
 			}

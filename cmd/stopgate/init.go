@@ -50,6 +50,9 @@ func (c initCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
+	if c.User && !host.Has(install.User) {
+		return exit{exitUsage, fmt.Errorf("%s has no hooks of the user's, for every project: leave --user out", host.Contract.Program)}
+	}
 	scope, within := install.Project, places.Project
 	if c.User {
 		scope, within = install.User, ""
@@ -94,13 +97,17 @@ func (c initCommand) sayNext(p process, host install.Host, places install.Places
 		fmt.Fprintf(p.stdout, "  - %s\n", need)
 	}
 	if scope == install.Project && slices.ContainsFunc(entries, func(e install.Entry) bool { return !e.HTTP() }) {
-		fmt.Fprintf(p.stdout, "  - %s holds the path of stopgate on this machine: do not commit it, or use --user.\n", host.File(places, scope))
+		instead := ""
+		if host.Has(install.User) {
+			instead = ", or use --user"
+		}
+		fmt.Fprintf(p.stdout, "  - %s holds the path of stopgate on this machine: do not commit it%s.\n", host.File(places, scope), instead)
 	}
 	other, flag := install.User, " --user"
 	if scope == install.User {
 		other, flag = install.Project, ""
 	}
-	if f, err := readHostFile(host.File(places, other), ""); err == nil && f.path != host.File(places, scope) {
+	if f, err := readHostFile(host.File(places, other), ""); host.Has(other) && err == nil && f.path != host.File(places, scope) {
 		if entries, _, err := host.Found(f.content); err == nil && len(entries) > 0 {
 			fmt.Fprintf(p.stdout, "  - %s has entries too, so the gate is asked twice: stopgate init %s%s --remove takes them out.\n", f.path, host.Name, flag)
 		}

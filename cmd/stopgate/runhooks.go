@@ -59,13 +59,16 @@ type hookSystem struct {
 	networked bool
 	// decides: its answer is no JSON of its own, so that our decision is shown.
 	decides bool
+	// distrusts says why the environment keeps the system from reading a
+	// project's hooks; empty: it does not. nil: it never does.
+	distrusts func(getenv func(string) string) string
 }
 
 func hookSystems() []hookSystem {
 	return []hookSystem{
 		{dialect: gate.Antigravity, events: []string{"pre_tool_execution", "post_tool_execution"},
 			files: []string{".agents/hooks.json"}, workspace: "workspace", rooted: true, networked: true},
-		{dialect: gate.AXCode, files: []string{".ax-code/hooks.json"}, decides: true},
+		{dialect: gate.AXCode, events: gate.AXCodeEvents, files: []string{".ax-code/hooks.json"}, decides: true, distrusts: axCodeDistrusts},
 		{dialect: gate.ClaudeCode, files: []string{".claude/settings.json", ".claude/settings.local.json"}},
 	}
 }
@@ -133,31 +136,37 @@ func (r *hookRuntime) settle() error {
 	if r.Cwd != "" {
 		r.cwd = absolute(r.Cwd)
 	}
-	for _, dir := range []string{r.root, r.cwd} {
-		if !isDir(dir) {
-			return exit{exitInput, fmt.Errorf("%q is not a directory", dir)}
-		}
+	if !isDir(r.root) {
+		return exit{exitInput, fmt.Errorf("%q is not a directory", r.root)}
 	}
-	if !r.system.rooted {
-		return nil
+	if r.system.rooted {
+		return r.resolve()
 	}
-	return r.resolve()
+	if !isDir(r.cwd) {
+		return exit{exitInput, fmt.Errorf("%q is not a directory", r.cwd)}
+	}
+	return nil
 }
 
 // resolve makes of root and cwd paths without symbolic links. What is / cannot
-// be left.
+// be left; the cwd may be named as it is seen from there.
 func (r *hookRuntime) resolve() error {
-	for _, dir := range []*string{&r.root, &r.cwd} {
-		real, err := filepath.EvalSymlinks(*dir)
-		if err != nil {
-			return exit{exitInput, err}
+	root, err := filepath.EvalSymlinks(r.root)
+	if err != nil {
+		return exit{exitInput, err}
+	}
+	r.root = root
+	for _, dir := range []string{r.cwd, filepath.Join(root, r.Cwd)} {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || !isDir(real) {
+			continue
 		}
-		*dir = real
+		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
+			r.cwd = real
+			return nil
+		}
 	}
-	if rel, err := filepath.Rel(r.root, r.cwd); err != nil || !filepath.IsLocal(rel) {
-		return exit{exitUsage, fmt.Errorf("--cwd is %q, and has to lie in --root, which is / there", r.cwd)}
-	}
-	return nil
+	return exit{exitUsage, fmt.Errorf("--cwd is %q, want a directory in --root, which is / there", r.cwd)}
 }
 
 func isDir(path string) bool {
@@ -174,7 +183,7 @@ func (r *hookRuntime) event() (gate.Event, error) {
 	if err != nil {
 		return gate.Event{}, exit{exitInput, err}
 	}
-	ev, err := r.protocol.Decode(payload, wire.Options{Event: r.Event, Tool: r.Tool, Cwd: r.cwd})
+	ev, err := r.decode(payload)
 	if err != nil {
 		return gate.Event{}, exit{exitInput, err}
 	}
@@ -186,6 +195,13 @@ func (r *hookRuntime) event() (gate.Event, error) {
 	}
 	ev.Dry, ev.Cwd = true, r.cwd
 	return ev, nil
+}
+
+func (r *hookRuntime) decode(payload []byte) (gate.Event, error) {
+	if r.system.dialect == gate.AXCode {
+		return r.decodeAXCode(payload)
+	}
+	return r.protocol.Decode(payload, wire.Options{Event: r.Event, Tool: r.Tool, Cwd: r.cwd})
 }
 
 // specs are the hooks, and what those by http may reach.
@@ -219,6 +235,10 @@ func (r *hookRuntime) hooks() *gate.Spec {
 				continue
 			}
 			found = true
+			if why := r.distrust(); why != "" {
+				fmt.Fprintf(r.stderr, "%s: ignored, so its hooks are not asked: %s\n", path, why)
+				continue
+			}
 			if err != nil {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked: %s\n", path, err)
 				continue
@@ -242,6 +262,13 @@ func (r *hookRuntime) hooks() *gate.Spec {
 	}
 	fmt.Fprintf(r.stderr, "no %s in %s: no hook is asked\n", strings.Join(r.system.files, ", "), strings.Join(slices.Compact([]string{r.cwd, r.root}), " or "))
 	return all
+}
+
+func (r *hookRuntime) distrust() string {
+	if r.system.distrusts == nil {
+		return ""
+	}
+	return r.system.distrusts(r.getenv)
 }
 
 // read is a hooks file, which must be a regular one; in a rooted system no
@@ -303,6 +330,7 @@ func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, 
 	defer app.close()
 	if slices.ContainsFunc(specs[0].Hooks, func(h gate.Hook) bool { return h.Type == gate.CommandHook }) {
 		r.sayUnshown(app.runner)
+		r.sayFullEnvironment(commands.HostEnv)
 	}
 	d, err := app.gate.Decide(r.ctx, ev, gate.Options{Specs: specs})
 	if err == nil && r.ctx.Err() != nil { // hooks were cut short
@@ -335,6 +363,21 @@ func (r *hookRuntime) sayUnshown(runner *commandhooks.Runner) {
 	}
 }
 
+// played is the decision as run-hooks shows it.
+func (r *hookRuntime) played(d gate.Decision) any {
+	p := struct {
+		gate.Decision
+		Feedback string `json:"feedback"`
+		// Appended is the feedback in the form in which the tool's output ends
+		// with it.
+		Appended string `json:"appended,omitempty"`
+	}{Decision: d.WithoutEvidence(), Feedback: d.AdditionalContext}
+	if r.system.dialect == gate.AXCode {
+		p.Appended = gate.AXCodeAppended(p.Feedback)
+	}
+	return p
+}
+
 // answer writes what the system's agent would be told, and what went wrong
 // meanwhile.
 func (r *hookRuntime) answer(ev gate.Event, d gate.Decision) error {
@@ -343,11 +386,9 @@ func (r *hookRuntime) answer(ev gate.Event, d gate.Decision) error {
 			fmt.Fprintf(r.stderr, "%s: %s %s\n", v.Name, v.Failure, v.Notes)
 		}
 	}
+	r.sayLogged(d)
 	if r.JSON || r.system.decides {
-		return printJSON(r.stdout, struct {
-			gate.Decision
-			Feedback string `json:"feedback"`
-		}{d.WithoutEvidence(), d.AdditionalContext})
+		return printJSON(r.stdout, r.played(d))
 	}
 	body := r.protocol.Encode(ev, d).Body
 	if len(body) == 0 {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/server"
@@ -144,6 +145,9 @@ func announce(log *slog.Logger, app *app, cfg config.Server, address string) {
 		} else {
 			log.Warn(name+" not available", "reason", check.Reason)
 		}
+	}
+	if commandhooks.FullEnvironment(os.Environ()) { // spec/ax-code.md 22
+		log.Warn("hooks of ax-code get the whole environment, secrets too", "variable", "AX_CODE_HOOKS_FULL_ENV")
 	}
 }
 

@@ -32,7 +32,10 @@ func (f specFile) usable() []*gate.Spec {
 }
 
 // readSpecFiles reads files, and the *.yaml, *.yml and *.json of directories.
-func readSpecFiles(paths []string) ([]specFile, error) {
+func readSpecFiles(paths []string) ([]specFile, error) { return readFiles(paths, config.ReadDraft) }
+
+// readFiles is readSpecFiles with a reader for what is in them.
+func readFiles(paths []string, read func(name string, data []byte) ([]*gate.Spec, []gate.Finding)) ([]specFile, error) {
 	var files []specFile
 	for _, path := range paths {
 		names, err := specNames(path)
@@ -44,7 +47,7 @@ func readSpecFiles(paths []string) ([]specFile, error) {
 			if err != nil {
 				return nil, exit{exitInput, err}
 			}
-			specs, findings := config.ReadDraft(name, data)
+			specs, findings := read(name, data)
 			files = append(files, specFile{name, specs, findings})
 		}
 	}

@@ -5,24 +5,26 @@ import (
 	"fmt"
 	"io"
 
+	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/wire"
 )
 
 type validateCommand struct {
 	JSON    bool     `help:"Print findings as JSON."`
 	Explain bool     `help:"Say also what each hook is asked about, tool by tool in each host's own names."`
-	Files   []string `arg:"" name:"file" help:"Spec files, or directories of them."`
+	Files   []string `arg:"" name:"file" help:"Spec files or hooks files, or directories of them."`
 }
 
 // Help is the detail of `stopgate validate --help`.
 func (validateCommand) Help() string {
-	return "Prints file:line:column: error|warning: text. Only errors make it exit 1.\n\nExample: stopgate validate --explain examples/*.yaml"
+	return "Prints file:line:column: error|warning: text. Only errors make it exit 1. Hooks files of antigravity, ax-code and claude-code are known by their names or by what is in them; what is said of them is what those systems would do.\n\nExample: stopgate validate --explain examples/*.yaml .ax-code/hooks.json"
 }
 
 // Run prints the findings of every file.
 func (c validateCommand) Run(p process) error {
 	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
-	files, err := readSpecFiles(c.Files)
+	files, err := readFiles(c.Files, readOfAnySystem)
 	if err != nil {
 		return err
 	}
@@ -60,6 +62,20 @@ func (c validateCommand) Run(p process) error {
 	return err
 }
 
+// readOfAnySystem reads agent specs, and hooks of other systems: the findings
+// then say what those would do (spec/ax-code.md 2).
+func readOfAnySystem(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
+	of := config.DialectOf(name, data)
+	if of == gate.Azure {
+		return config.ReadDraft(name, data)
+	}
+	spec, findings := config.ReadAttached(of, wire.DefaultAgent, data)
+	if spec == nil {
+		return nil, findings
+	}
+	return []*gate.Spec{spec}, findings
+}
+
 // tally is what was read, in numbers, files with errors included: an agent
 // without hooks, or a warning that scrolled by, shows in it.
 type tally struct{ agents, globals, hooks, errors, warnings int }
@@ -67,9 +83,10 @@ type tally struct{ agents, globals, hooks, errors, warnings int }
 func (t *tally) add(f specFile) {
 	for _, s := range f.draft {
 		t.hooks += len(s.Hooks)
-		if s.Kind == gate.AgentSpec {
+		switch s.Kind {
+		case gate.AgentSpec:
 			t.agents++
-		} else {
+		case gate.HookSpec:
 			t.globals++
 		}
 	}

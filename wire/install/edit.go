@@ -12,6 +12,7 @@ import (
 
 // layout is how a host writes its hooks.
 type layout struct {
+	flat      bool   // "hooks" is one list, whose entries name their events
 	grouped   bool   // entries lie in groups, {"matcher", "hooks": […]}
 	command   string // the command's key
 	timeout   string // the timeout's key
@@ -33,10 +34,19 @@ type (
 		Timeout    int64  `json:"timeout,omitempty"`
 		TimeoutSec int64  `json:"timeoutSec,omitempty"`
 	}
+	flatShape struct {
+		Event    string `json:"event"`
+		Matcher  string `json:"matcher,omitempty"`
+		Command  string `json:"command"`
+		Protocol string `json:"protocol,omitempty"`
+	}
 )
 
 // shape is an entry as the host writes it.
 func (h Host) shape(e Entry) any {
+	if h.layout.flat {
+		return flatShape{e.Event, e.Matcher, e.Command, h.answersBy(e.Event)}
+	}
 	s := hookShape{Type: "command", URL: e.URL}
 	if e.HTTP() {
 		s.Type = "http"
@@ -202,7 +212,7 @@ func (h Host) same(entries, found []Entry) bool {
 	}
 	for _, e := range entries {
 		if !slices.ContainsFunc(found, func(f Entry) bool {
-			return f.Event == e.Event && f.Matcher == e.Matcher && f.URL == e.URL && f.Command == e.Command && f.Timeout == e.Timeout && len(f.bends) == 0
+			return f.Event == e.Event && f.Matcher == e.Matcher && f.URL == e.URL && f.Command == e.Command && f.Timeout == e.Timeout && len(f.bends) == 0 && !f.unread
 		}) {
 			return false
 		}
@@ -212,6 +222,13 @@ func (h Host) same(entries, found []Entry) bool {
 
 // insert puts one entry at the end of its event's list.
 func (h Host) insert(d *document, e Entry) error {
+	if h.layout.flat {
+		list, err := child(d, d.object(), 1, "hooks", &hujson.Array{})
+		if err != nil {
+			return err
+		}
+		return d.appendElement(list.(*hujson.Array), 2, h.shape(e))
+	}
 	hooks, err := child(d, d.object(), 1, "hooks", &hujson.Object{})
 	if err != nil {
 		return err
@@ -248,6 +265,12 @@ func (h Host) removeAll(d *document) error {
 	i, err := find(d.object(), "hooks")
 	if err != nil || i < 0 {
 		return err
+	}
+	if list, ok := d.object().Members[i].Value.Value.(*hujson.Array); ok && h.layout.flat {
+		if h.removeFrom(d, list) && len(list.Elements) == 0 && list.AfterExtra == nil {
+			d.removeMember(d.object(), i)
+		}
+		return nil
 	}
 	hooks, ok := d.object().Members[i].Value.Value.(*hujson.Object)
 	if !ok {

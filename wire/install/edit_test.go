@@ -45,8 +45,8 @@ func TestRemoveRestoresTheBytes(t *testing.T) {
 		"{\n  \"a\": \"\\u003c\\/\", \"b\": 1.0e5\n}",
 	} {
 		for _, h := range All() {
-			if h.layout.version {
-				continue // "version" is added and stays where something else is
+			if h.layout.version || h.layout.flat && strings.Contains(content, `"hooks": {`) {
+				continue // "version" is added and stays where something else is; and there "hooks" is a list
 			}
 			added := mustAdd(t, h, []byte(content))
 			removed, alone, err := h.Remove(added)

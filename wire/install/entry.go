@@ -54,8 +54,9 @@ type Entry struct {
 	Program string
 	Plain   bool
 
-	extra []string // flags of the command's own that are not init's to choose
-	bends []string // keys beside it by which a host runs it otherwise, or not
+	extra  []string // flags of the command's own that are not init's to choose
+	unread bool     // its answer is not read there
+	bends  []string // keys beside it by which a host runs it otherwise, or not
 
 	// Where it was found. File and Scope are the caller's to fill in.
 	File  string
@@ -82,6 +83,9 @@ func (h Host) Entries(t Target) []Entry {
 	var entries []Entry
 	for _, event := range h.events() {
 		e := Entry{Event: event.Host, Timeout: hostTimeout, Deadline: gateDeadline, Agent: cmp.Or(t.Agent, "default"), Server: strings.TrimRight(t.Server, "/")}
+		if h.layout.flat {
+			e.Timeout = axCodeTime
+		}
 		if event.HTTP && !t.Keyed && Loopback(t.Server) {
 			// A literal URL: hosts expand no variables in it (fault http-03).
 			e.URL = e.Server + "/v1/hooks/" + h.Name + "?agent=" + url.QueryEscape(e.Agent)

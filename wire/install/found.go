@@ -52,6 +52,10 @@ func (h Host) look(d *document) ([]Entry, []Problem, error) {
 		return nil, nil, nil
 	}
 	value := &d.object().Members[i].Value
+	if h.layout.flat {
+		entries, err := h.flat(d, value)
+		return entries, nil, err
+	}
 	hooks, ok := value.Value.(*hujson.Object)
 	if !ok {
 		return nil, nil, fmt.Errorf("%d:1: \"hooks\" is not an object, so %s reads no hook in it", d.line(value), h.Contract.Program)
@@ -121,6 +125,9 @@ func group(v *hujson.Value) (hooks *hujson.Array, matcher string) {
 
 // entry reads a hook; false: it is none of ours.
 func (h Host) entry(o *hujson.Object) (Entry, bool) {
+	if h.layout.flat {
+		return h.flatEntry(o)
+	}
 	e := Entry{bends: bends(o)}
 	switch text(o, "type") {
 	case "http":
@@ -191,6 +198,9 @@ func (h Host) judge(e Entry) []Problem {
 	case h.Name == "claude-code" && strings.Contains(e.URL, "$"): // fault http-03
 		add(e.fails("variables in a URL are not expanded: "+e.URL, again+": it writes a literal URL"))
 	}
+	if e.unread {
+		add(e.fails(fmt.Sprintf("%s reads no answer of the entry on %s: \"protocol\": %q is missing", program, e.Event, h.answersBy(e.Event)), again))
+	}
 	if e.Matcher != "" && !event.Name.ForTool() { // fault gx-003
 		add(e.warns(fmt.Sprintf("%s has no tool, and matcher %q has kept hooks from running there", e.Event, e.Matcher), again+": it writes none"))
 	}
@@ -228,7 +238,8 @@ func (h Host) Missing(entries []Entry) []Problem {
 			event, ok := h.Contract.Find(e.Event)
 			return ok && event.Name == need.event
 		}
-		if event, ok := h.Event(need.event); ok && !slices.ContainsFunc(entries, has) {
+		// What a host only watches, as AX Code Stop, needs no gate.
+		if event, ok := h.Event(need.event); ok && event.Answers.Block != "" && !slices.ContainsFunc(entries, has) {
 			problems = append(problems, Problem{Severity: need.severity, Text: fmt.Sprintf(need.text, event.Host), Do: "run stopgate init " + h.Name})
 		}
 	}

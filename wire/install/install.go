@@ -32,7 +32,7 @@ type Host struct {
 	// folderVariable names another for the user, homeVariable another home.
 	folder, folderVariable, homeVariable string
 	// projectFile and userFile hold the hooks: below the project, and below the
-	// user's folder.
+	// user's folder. No userFile: there are none of the user's.
 	projectFile, userFile string
 
 	layout layout
@@ -86,6 +86,8 @@ func All() []Host {
 		{Name: "copilot", Executable: "copilot", ProjectVariables: []string{"CLAUDE_PROJECT_DIR"}, folder: ".copilot", folderVariable: "COPILOT_HOME",
 			projectFile: ".github/hooks/stopgate.json", userFile: "hooks/stopgate.json",
 			layout: layout{command: "bash", timeout: "timeoutSec", version: true, camelCase: true}, off: copilotOff},
+		{Name: axCode, Executable: "ax-code", folder: ".ax-code", projectFile: ".ax-code/hooks.json",
+			layout: layout{flat: true, command: "command"}, off: axCodeOff},
 	}
 	for i := range all {
 		all[i].Contract, _, _ = contracts.For(all[i].Name, "")
@@ -101,6 +103,9 @@ func Names() []string {
 	}
 	return names
 }
+
+// Has reports whether the host has hooks of that scope.
+func (h Host) Has(scope Scope) bool { return scope == Project || h.userFile != "" }
 
 // File is the path of the file that holds the hooks of a scope.
 func (h Host) File(p Places, scope Scope) string {
@@ -169,6 +174,10 @@ func (h Host) Needs(scope Scope) []string {
 	case "copilot":
 		say(true, "Copilot CLI runs hooks in folders that it trusts only: start copilot here and trust it.")
 		say(true, "The entries are commands, since Copilot CLI calls no http hook on this machine unless COPILOT_HOOK_ALLOW_LOCALHOST=1 is set.")
+	case axCode:
+		say(true, axCodeTrust+": it has to be in the environment that ax-code is started in.")
+		say(true, axCodeStop+".")
+		say(true, axCodeKey+".")
 	}
 	return needs
 }

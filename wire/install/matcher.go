@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"stopgate/gate"
 )
 
 // Runs reports whether the host runs an entry for a tool of that name, by the
@@ -12,6 +14,9 @@ import (
 func (h Host) Runs(e Entry, tool string) bool {
 	if e.Matcher == "" || e.Matcher == "*" {
 		return true
+	}
+	if h.Name == axCode {
+		return gate.CompileAXCodeMatcher(e.Matcher).Match(tool)
 	}
 	if h.Name == "claude-code" && strings.IndexFunc(e.Matcher, noNameRune) < 0 { // spec/claude-code.md 2
 		names := strings.FieldsFunc(e.Matcher, func(r rune) bool { return r == '|' || r == ',' })

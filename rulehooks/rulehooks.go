@@ -1,0 +1,109 @@
+// Package rulehooks asks hooks that need neither a script nor a model: the rules
+// are in the program. They are the five packs that AX Code brings along
+// (spec/ax-code.md, packs), with the same events, matchers and effects.
+package rulehooks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// Evaluate asks a rule hook; it is a [gate.EvaluatorFunc]. What a rule only logs
+// is the evidence's standard error, as of a command that does the same. A rule
+// that is not known is no verdict.
+func Evaluate(_ context.Context, in gate.Input) gate.Verdict {
+	switch in.Hook.Pack {
+	case "format-after-edit":
+		return gate.Verdict{Outcome: gate.Allow, AdditionalContext: "Files were edited: run the project's formatter on them before you go on."}
+	case "block-force-push":
+		return blockForcePush(in.Context)
+	case "require-tests-on-stop":
+		return logged("The agent stops: see that the project's tests were run and pass.")
+	case "protect-env-files":
+		return protectEnvFiles(in.Context)
+	case "log-bash-commands":
+		return logged(firstRunes(commandIn(in.Context), loggedRunes))
+	}
+	return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Internal, Message: fmt.Sprintf("there is no rule %q", in.Hook.Pack)}}
+}
+
+// logged lets go on and keeps a text in the record.
+func logged(text string) gate.Verdict {
+	return gate.Verdict{Outcome: gate.Allow, Evidence: &gate.Evidence{Stderr: gate.CutEvidence(text)}}
+}
+
+// blockForcePush reads the command as a shell would (spec/ax-code.md 23).
+func blockForcePush(args []byte) gate.Verdict {
+	if (&pushes{}).anyForced(commandIn(args)) {
+		return gate.Verdict{Outcome: gate.Block, Reason: "Blocked force push by block-force-push hook"}
+	}
+	return gate.Verdict{Outcome: gate.Allow}
+}
+
+// protectEnvFiles warns, and blocks nothing.
+func protectEnvFiles(args []byte) gate.Verdict {
+	if name := envFile.FindStringSubmatch(texts(args)); name != nil {
+		return logged(fmt.Sprintf("Warning: the call names %s, which may hold secrets.", firstRunes(name[1], loggedRunes)))
+	}
+	return gate.Verdict{Outcome: gate.Allow}
+}
+
+// envFile is .env, or one of its kind as .env.local, wherever it lies.
+var envFile = regexp.MustCompile(`(?:^|[^\w.-])(\.env(?:\.[\w-]+)*)(?:$|[^\w.-])`)
+
+// loggedRunes is how much of a command is logged.
+const loggedRunes = 500
+
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// commandIn is the shell command in a tool's arguments: a text, or the words that
+// some hosts start a shell with. Hosts name it differently.
+func commandIn(args []byte) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(args, &members) != nil {
+		return ""
+	}
+	for _, name := range []string{"command", "cmd", "code"} {
+		var text string
+		var words []string
+		switch {
+		case json.Unmarshal(members[name], &text) == nil && text != "":
+			return text
+		case json.Unmarshal(members[name], &words) == nil && len(words) > 0:
+			for i, w := range words {
+				words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+			}
+			return strings.Join(words, " ")
+		}
+	}
+	return ""
+}
+
+// texts are all strings in a tool's arguments, a line each.
+func texts(args []byte) string {
+	var b strings.Builder
+	dec := json.NewDecoder(bytes.NewReader(args))
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return b.String()
+		}
+		if text, ok := token.(string); ok {
+			b.WriteString(text)
+			b.WriteByte('\n')
+		}
+	}
+}
