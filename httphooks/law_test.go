@@ -222,9 +222,10 @@ func TestClaudeCode01VariablesThatAreEchoed(t *testing.T) {
 // a denial counts (spec/antigravity.md 11).
 func TestAntigravity11FailuresAreRecorded(t *testing.T) {
 	w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // from here on the server notices that the caller has gone
 		switch r.URL.Path {
 		case "/500":
-			rw.WriteHeader(500)
+			rw.WriteHeader(http.StatusInternalServerError)
 		case "/hang":
 			<-r.Context().Done()
 		case "/deny":
