@@ -258,6 +258,21 @@ func TestClaudeCode01ModelFamilies(t *testing.T) {
 	}
 }
 
+// Settings full of mistakes cost no more than their length, and few findings.
+func TestHostileClaudeCodeSettings(t *testing.T) {
+	var fields, events strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&fields, `,"statusMesage%d":1`, i)
+		fmt.Fprintf(&events, `"PreToolUs%d":1,`, i)
+	}
+	hook := `{"type":"command","command":"x"` + fields.String() + `}`
+	settings := `{"hooks":{` + events.String() + `"Stop":[{"hooks":[` + hook + `,` + hook + `]}]}}`
+	spec, findings := ReadAttached(gate.ClaudeCode, "a", []byte(settings))
+	if spec == nil || len(spec.Hooks) != 2 || len(findings) > maxFindings {
+		t.Errorf("spec %v, %d findings", spec, len(findings))
+	}
+}
+
 // Whatever stands in settings, reading them neither fails nor makes a hook that
 // cannot be asked.
 func FuzzReadClaudeCode(f *testing.F) {
