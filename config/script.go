@@ -44,9 +44,16 @@ func checkLine(o *object, h *gate.Hook) {
 	}
 }
 
+// maxBrackets is how many opening brackets a script may have that is read: the
+// reader descends into each, and takes 4 KiB of stack for it.
+const maxBrackets = 2000
+
 // checkBash warns about what bash could not read: it would end with 2, which
 // blocks, or go on and end with 0, which allows.
 func checkBash(o *object, field, text string) {
+	if strings.Count(text, "(")+strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets {
+		return
+	}
 	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if parse, ok := errors.AsType[syntax.ParseError](err); ok {
 		o.warnf(o.child(field), o.place(field), "%s is not valid bash, in its line %d: %s", field, parse.Pos.Line(), parse.Text)

@@ -158,7 +158,7 @@ func (c *Caller) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	return p.judge(in.Event.Name, r)
+	return p.judge(in.Hook.Event, r)
 }
 
 func failf(code gate.FailureCode, format string, args ...any) *gate.Failure {
