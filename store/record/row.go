@@ -22,6 +22,7 @@ import (
 type Row struct {
 	Seq                                 int64 // the record's place: its time, see [Nanos], or the next free one
 	ID, Agent, Session, Event, Decision string
+	DryRun                              bool // in Head too
 	Head                                []byte
 	Evidence, Payload                   []byte   // nil: none
 	Hooks                               []string // names of those that took part, each once
@@ -58,7 +59,7 @@ func Encode(r *gate.Record, old Row) (Row, error) {
 		return Row{}, errors.New("store record has no evaluation id")
 	}
 	out := Row{Seq: Nanos(r.Time), ID: r.EvaluationID, Agent: r.Agent, Session: r.Session,
-		Event: string(r.Event), Decision: string(r.Outcome)}
+		Event: string(r.Event), Decision: string(r.Outcome), DryRun: r.DryRun}
 	h := headOf(r)
 	var err error
 	if out.Head, err = json.Marshal(&h); err != nil {
