@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"stopgate/gate"
 	"stopgate/prompthooks"
 	"stopgate/server"
+	"stopgate/store/postgres"
 	"stopgate/store/sqlite"
 	"stopgate/transcripts"
 )
@@ -46,7 +48,7 @@ func (o overrides) apply(s *config.Server) {
 type app struct {
 	gate        *gate.Gate
 	policies    *gate.Policies
-	store       gate.Store // nil offline
+	store       namedStore // nil offline
 	transcripts *transcripts.Store
 	runner      *commandhooks.Runner
 	models      *models
@@ -71,10 +73,29 @@ const (
 	shared sharing = true
 )
 
-// buildOn wires an app on the data directory.
+// namedStore is a store that says which one it is, without a secret.
+type namedStore interface {
+	gate.Store
+	fmt.Stringer
+}
+
+// openStore opens the database of the server file, or SQLite in the data
+// directory.
+func openStore(ctx context.Context, cfg config.Server, data sharing) (namedStore, error) {
+	if cfg.Database == "" {
+		return sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
+			Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
+	}
+	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records})
+	if _, says := errors.AsType[*gate.Error](err); err != nil && !says {
+		err = exit{exitUnreachable, err}
+	}
+	return store, err
+}
+
+// buildOn wires an app on the store and the data directory.
 func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) (*app, error) {
-	store, err := sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
-		Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
+	store, err := openStore(ctx, cfg, data)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig) error {
 	if err != nil {
 		return explain(err)
 	}
-	defer turn.Rollback()
+	defer func() { _ = turn.Rollback() }()
 	if err := takeTurn(ctx, turn); err != nil {
 		return explain(err)
 	}
