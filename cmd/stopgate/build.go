@@ -99,7 +99,8 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) 
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), path)
+	texts, _ := store.(gate.SharedTexts) // nil: the data directory has them
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, path)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -115,7 +116,7 @@ func buildOffline(ctx context.Context, cfg config.Server, path string) (*app, er
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, dir.Path(), path)
+	a, err := build(ctx, cfg, dir.Path(), nil, path)
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
@@ -125,13 +126,14 @@ func buildOffline(ctx context.Context, cfg config.Server, path string) (*app, er
 	return a, nil
 }
 
-// build wires everything but the store. path is where interpreters are looked
+// build wires everything but the store. texts has the transcripts of all
+// replicas; nil: there is but one. path is where interpreters are looked
 // for when the system's own directories have none.
-func build(ctx context.Context, cfg config.Server, transcriptDir, path string) (*app, error) {
+func build(ctx context.Context, cfg config.Server, transcriptDir string, texts gate.SharedTexts, path string) (*app, error) {
 	a := &app{policies: &gate.Policies{}}
 	var errs []error
 	var err error
-	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Roots: cfg.Transcripts.Roots,
+	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Roots: cfg.Transcripts.Roots,
 		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine)})
 	errs = append(errs, err)
 	a.runner, err = commandhooks.New(ctx, commandOptions(cfg, path))

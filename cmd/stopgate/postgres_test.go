@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -177,6 +180,64 @@ func TestAzure38ReplicasShareTheCap(t *testing.T) {
 		}
 		if last := n == 3; (d.Decision == "block") == last || d.Forced != last || !last && d.Count != n+1 {
 			t.Errorf("stop %d: %s", n+1, answer)
+		}
+	}
+}
+
+// TestReplicasShareTranscripts: a conversation that was sent to one replica, in
+// whatever parts, is judged on the other; what one erases is gone from both.
+func TestReplicasShareTranscripts(t *testing.T) {
+	database := postgrestest.Database(t)
+	dirs := []string{t.TempDir(), t.TempDir()}
+	urls := []string{replicaOn(t, dirs[0], database), replicaOn(t, dirs[1], database)}
+	const path = "/v1/sessions/s1/transcript"
+	read := func(n int) string {
+		t.Helper()
+		status, text := send(t, "GET", urls[n]+path, "", "")
+		if status == http.StatusNotFound {
+			return ""
+		}
+		return text
+	}
+	long := strings.Repeat("a line of some length, of which there are many\n", 20_000) // several pieces
+	if status, answer := send(t, "PUT", urls[0]+path, "text/plain", long); status != http.StatusOK {
+		t.Fatalf("put: %d %s", status, answer)
+	}
+	if status, answer := send(t, "POST", urls[1]+path, "text/plain", "the last line\n"); status != http.StatusOK {
+		t.Fatalf("append: %d %s", status, answer)
+	}
+	for n := range urls {
+		if read(n) != long+"the last line\n" {
+			t.Errorf("replica %d reads another text", n)
+		}
+	}
+	var sending sync.WaitGroup
+	for n := range 20 {
+		sending.Go(func() {
+			if status, answer := send(t, "POST", urls[n%2]+path, "text/plain", fmt.Sprintf("line %d\n", n)); status != http.StatusOK {
+				t.Errorf("append %d: %d %s", n, status, answer)
+			}
+		})
+	}
+	sending.Wait()
+	text := read(0)
+	if read(1) != text {
+		t.Error("the replicas read different texts")
+	}
+	for n := range 20 {
+		if strings.Count(text, fmt.Sprintf("\nline %d\n", n)) != 1 {
+			t.Errorf("line %d is not there once", n)
+		}
+	}
+	if status, answer := send(t, "DELETE", urls[0]+"/v1/sessions/s1", "", ""); status != http.StatusNoContent {
+		t.Fatalf("erase: %d %s", status, answer)
+	}
+	for n := range urls {
+		if read(n) != "" {
+			t.Errorf("replica %d reads an erased text", n)
+		}
+		if copies, err := filepath.Glob(filepath.Join(dirs[n], "transcripts", "copies", "*")); err != nil || len(copies) != 0 {
+			t.Errorf("replica %d has %v", n, copies)
 		}
 	}
 }

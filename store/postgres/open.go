@@ -70,6 +70,7 @@ type Store struct {
 var (
 	_ gate.Store       = (*Store)(nil)
 	_ gate.SpecWatcher = (*Store)(nil)
+	_ gate.SharedTexts = (*Store)(nil)
 )
 
 // Open connects, and brings the database to this program's schema. A URL that

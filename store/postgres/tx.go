@@ -37,7 +37,12 @@ type step func(ctx context.Context, tx pgx.Tx) error
 // again. An [unknownError] is a commit of which it could not be learnt whether
 // it came about; any other error means that nothing was written.
 func (s *Store) write(ctx context.Context, do step) error {
-	return s.persist(ctx, func(ctx context.Context) error {
+	return s.writeWithin(ctx, s.patience, do)
+}
+
+// writeWithin is write for a transaction that may take longer.
+func (s *Store) writeWithin(ctx context.Context, most time.Duration, do step) error {
+	return s.persist(ctx, most, func(ctx context.Context) error {
 		tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
 		if err != nil {
 			return err
@@ -53,17 +58,17 @@ func (s *Store) write(ctx context.Context, do step) error {
 // read asks with one of the pool's connections, or again with another if that
 // one was broken.
 func (s *Store) read(ctx context.Context, do func(ctx context.Context, conn *pgxpool.Conn) error) error {
-	return s.persist(ctx, func(ctx context.Context) error {
+	return s.persist(ctx, s.patience, func(ctx context.Context) error {
 		return s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return do(ctx, conn) })
 	})
 }
 
-// persist tries until it succeeds, fails for good, or has taken [Patience].
-func (s *Store) persist(ctx context.Context, do func(context.Context) error) error {
+// persist tries until it succeeds, fails for good, or has taken its time.
+func (s *Store) persist(ctx context.Context, most time.Duration, do func(context.Context) error) error {
 	if s.ending.Err() != nil {
 		return errClosed
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	pause := 10 * time.Millisecond
 	for n := 1; ; n++ {

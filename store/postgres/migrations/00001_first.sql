@@ -89,6 +89,27 @@ CREATE TABLE stopgate.idempotency (
 );
 CREATE INDEX idempotency_reserved ON stopgate.idempotency (reserved);
 
+-- Long texts (transcripts), named by a hash. A text that was erased and begun
+-- anew is of another generation.
+CREATE SEQUENCE stopgate.text_generations;
+CREATE TABLE stopgate.texts (
+    key        BYTEA  PRIMARY KEY,
+    generation BIGINT NOT NULL,
+    bytes      BIGINT NOT NULL,
+    form       BYTEA  NOT NULL  -- what its owner says of it
+);
+
+-- A text in pieces, as they were added. addition is of one piece's making, so
+-- that whoever lost the answer can tell whether it was theirs.
+CREATE TABLE stopgate.text_chunks (
+    key      BYTEA  NOT NULL REFERENCES stopgate.texts ON DELETE CASCADE,
+    start    BIGINT NOT NULL,  -- its place in the text, in bytes
+    addition BYTEA  NOT NULL,
+    content  BYTEA  NOT NULL,  -- S2
+    PRIMARY KEY (key, start)
+);
+ALTER TABLE stopgate.text_chunks ALTER COLUMN content SET STORAGE EXTERNAL;
+
 -- One row that Ping writes.
 CREATE TABLE stopgate.probe (
     id BIGINT PRIMARY KEY CHECK (id = 1),
