@@ -151,7 +151,7 @@ func TestReplicasReady(t *testing.T) {
 		t.Errorf("readyz: %s", answer)
 	}
 	sqlite := replica(t, "")
-	if _, answer := send(t, "GET", sqlite+"/readyz", "", ""); !strings.Contains(answer, `"reason":"sqlite /`) {
+	if _, answer := send(t, "GET", sqlite+"/readyz", "", ""); !strings.Contains(answer, `"reason":"sqlite"`) {
 		t.Errorf("readyz with SQLite: %s", answer)
 	}
 }

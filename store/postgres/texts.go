@@ -127,7 +127,8 @@ func (s *Store) AppendText(ctx context.Context, key [32]byte, state gate.TextSta
 	case mine:
 		return next, nil
 	}
-	return next, s.writeWithin(ctx, textTime, do)
+	err = s.writeWithin(ctx, textTime, do)
+	return next, err
 }
 
 // addition is a text on its way into the database.
