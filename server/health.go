@@ -33,7 +33,7 @@ func (s *Server) readyz(c echo.Context) error {
 	if s.opt.Ready != nil {
 		maps.Copy(checks, s.opt.Ready(ctx))
 	}
-	store := Check{OK: true}
+	store := Check{OK: true, Reason: s.opt.StoreName}
 	if err := s.opt.Store.Ping(ctx); err != nil {
 		store = Check{Reason: err.Error()}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"stopgate/prompthooks"
 	"stopgate/rulehooks"
 	"stopgate/server"
+	"stopgate/store/postgres"
 	"stopgate/store/sqlite"
 	"stopgate/transcripts"
 	"stopgate/wire/contracts"
@@ -48,7 +50,7 @@ func (o overrides) apply(s *config.Server) {
 type app struct {
 	gate        *gate.Gate
 	policies    *gate.Policies
-	store       gate.Store // nil offline
+	store       namedStore // nil offline
 	transcripts *transcripts.Store
 	runner      *commandhooks.Runner
 	models      *models
@@ -73,14 +75,31 @@ const (
 	shared sharing = true
 )
 
-// buildOn wires an app on the data directory.
+// namedStore is a store that says which one it is, without a secret.
+type namedStore interface {
+	gate.Store
+	fmt.Stringer
+}
+
+// openStore opens the database of the server file, or SQLite in the data
+// directory.
+func openStore(ctx context.Context, cfg config.Server, data sharing) (namedStore, error) {
+	if cfg.Database == "" {
+		return sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
+			Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
+	}
+	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records})
+	return store, databaseError(err)
+}
+
+// buildOn wires an app on the store and the data directory.
 func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(string) string) (*app, error) {
-	store, err := sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
-		Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
+	store, err := openStore(ctx, cfg, data)
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), commandOptions(cfg, getenv("PATH")), getenv)
+	texts, _ := store.(gate.SharedTexts) // nil: the data directory has them
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, commandOptions(cfg, getenv("PATH")), getenv)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -96,7 +115,7 @@ func buildOffline(ctx context.Context, cfg config.Server, commands commandhooks.
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, dir.Path(), commands, getenv)
+	a, err := build(ctx, cfg, dir.Path(), nil, commands, getenv)
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
@@ -106,13 +125,14 @@ func buildOffline(ctx context.Context, cfg config.Server, commands commandhooks.
 	return a, nil
 }
 
-// build wires everything but the store. getenv gives the variables that headers
-// of http hooks may name.
-func build(ctx context.Context, cfg config.Server, transcriptDir string, commands commandhooks.Options, getenv func(string) string) (*app, error) {
+// build wires everything but the store. texts has the transcripts of all
+// replicas; nil: there is but one. getenv gives the variables that headers of
+// http hooks may name.
+func build(ctx context.Context, cfg config.Server, transcriptDir string, texts gate.SharedTexts, commands commandhooks.Options, getenv func(string) string) (*app, error) {
 	a := &app{policies: &gate.Policies{}}
 	var errs []error
 	var err error
-	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Roots: cfg.Transcripts.Roots,
+	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Roots: cfg.Transcripts.Roots,
 		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine)})
 	errs = append(errs, err)
 	a.runner, err = commandhooks.New(ctx, commands)

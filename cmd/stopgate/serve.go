@@ -77,7 +77,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	metrics := server.NewMetrics(app.policies)
 	app.gate.Observe = metrics.Observe
 	s, err := server.New(server.Options{
-		Gate: app.gate, Store: app.store, Transcripts: uploads{app.transcripts}, Metrics: metrics,
+		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
@@ -138,7 +138,7 @@ func logFindings(log *slog.Logger, findings map[string][]gate.Finding) {
 
 // announce says plainly what works and what does not.
 func announce(log *slog.Logger, app *app, cfg config.Server, address string) {
-	log.Info("listening", "url", "http://"+address, "data", cfg.Data, "version", version)
+	log.Info("listening", "url", "http://"+address, "data", cfg.Data, "store", app.store.String(), "version", version)
 	for name, check := range app.ready(context.Background()) {
 		if check.OK {
 			log.Info(name+" ready", "detail", check.Reason)

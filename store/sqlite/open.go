@@ -141,6 +141,10 @@ func (s *Store) present() error {
 	return fmt.Errorf("store %q was removed or replaced while it was in use: start the service again", s.file)
 }
 
+// String names the store for people: without its directory, which is nobody's
+// business who asks whether the server is ready.
+func (s *Store) String() string { return "sqlite" }
+
 // Close writes what is queued and lets the directory go. Calls after it fail;
 // closing twice is no error.
 func (s *Store) Close() error {

@@ -234,6 +234,28 @@ func hostileValues(t *testing.T, s gate.Store) {
 			}
 		})
 	}
+	t.Run("in look-ups and specs", func(t *testing.T) {
+		for _, name := range []string{"a\x00b", "\xff\xfe", "' OR '1'='1", strings.Repeat("x", 1<<20)} {
+			_, err := s.Record(t.Context(), name)
+			wantCode(t, err, gate.CodeNotFound)
+			for _, f := range []gate.RecordFilter{{Event: gate.EventName(name)}, {Decision: gate.Outcome(name)}, {Hook: name}} {
+				if found := list(t, s, f); len(found) != 0 {
+					t.Errorf("%.20q finds %v", name, found)
+				}
+			}
+			_, err = s.Spec(t.Context(), gate.SpecKind(name), name)
+			wantCode(t, err, gate.CodeNotFound)
+			put, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: name, Document: []byte(`{"a":"\u0000"}`), By: name}, "")
+			wantNoError(t, err)
+			got, err := s.Spec(t.Context(), gate.HookSpec, name)
+			wantNoError(t, err)
+			if diff := cmp.Diff(put, got); diff != "" {
+				t.Errorf("spec %.20q (-put +got):\n%s", name, diff)
+			}
+			_, err = s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: name, Document: []byte(`{}`)}, name)
+			wantCode(t, err, gate.CodePreconditionFailed)
+		}
+	})
 	t.Run("credential and key do not run together", func(t *testing.T) {
 		for _, k := range []gate.IdempotencyKey{{Credential: "ab", Key: "c"}, {Credential: "a", Key: "bc"}, {Key: "abc"}, {Credential: "abc"}} {
 			if _, err := s.Reserve(t.Context(), gate.Request{Key: k, Body: [32]byte{}}, time.Minute); err != nil {
