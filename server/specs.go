@@ -15,9 +15,6 @@ import (
 	"stopgate/gate"
 )
 
-// anonymous is who changes things where there is no login.
-const anonymous = "anonymous"
-
 // Load puts every stored spec in force; call it before serving. A spec that no
 // longer validates is logged and kept out, since one bad document must not
 // take the gate down. The error is the store's.
@@ -84,7 +81,7 @@ func (s *Server) putSpec(kind gate.SpecKind) echo.HandlerFunc {
 			if spec.Name != name {
 				return gate.Errorf(gate.CodeValidation, "name %q in the body is not the name %q in the path", spec.Name, name)
 			}
-			stored, err := s.storeSpec(c.Request(), spec)
+			stored, err := s.storeSpec(c, spec)
 			if err != nil {
 				return err
 			}
@@ -101,18 +98,18 @@ func (s *Server) putSpec(kind gate.SpecKind) echo.HandlerFunc {
 // storeSpec stores, then puts in force. One change at a time, so that store and
 // policies agree on which came last; and to its end, though the caller may have
 // gone.
-func (s *Server) storeSpec(r *http.Request, spec *gate.Spec) (gate.StoredSpec, error) {
+func (s *Server) storeSpec(c echo.Context, spec *gate.Spec) (gate.StoredSpec, error) {
 	s.specs.Lock()
 	defer s.specs.Unlock()
-	ctx := context.WithoutCancel(r.Context())
+	ctx := context.WithoutCancel(c.Request().Context())
 	if err := s.ownedByFile(spec.Kind, spec.Name); err != nil {
 		return gate.StoredSpec{}, err
 	}
-	ifMatch, err := s.precondition(ctx, r, spec.Kind, spec.Name)
+	ifMatch, err := s.precondition(ctx, c.Request(), spec.Kind, spec.Name)
 	if err != nil {
 		return gate.StoredSpec{}, err
 	}
-	stored, err := s.opt.Store.PutSpec(ctx, gate.StoredSpec{Kind: spec.Kind, Name: spec.Name, Document: spec.Document, By: anonymous}, ifMatch)
+	stored, err := s.opt.Store.PutSpec(ctx, gate.StoredSpec{Kind: spec.Kind, Name: spec.Name, Document: spec.Document}, actorOf(c), ifMatch)
 	if err != nil {
 		return gate.StoredSpec{}, err
 	}
@@ -185,9 +182,10 @@ func (s *Server) listSpecs(kind gate.SpecKind) echo.HandlerFunc {
 			inForce = s.opt.Policies.Hooks()
 		}
 		documents := []json.RawMessage{}
+		mayBeSeen := func(name string) bool { return kind == gate.HookSpec || callerOf(c).Owns(name) }
 		fromFile := map[string]bool{}
 		for _, spec := range inForce {
-			if spec.Source != "" {
+			if spec.Source != "" && mayBeSeen(spec.Name) {
 				documents = append(documents, spec.Document)
 				fromFile[spec.Name] = true
 			}
@@ -197,7 +195,7 @@ func (s *Server) listSpecs(kind gate.SpecKind) echo.HandlerFunc {
 			return err
 		}
 		for _, doc := range stored {
-			if doc.Kind == kind && !fromFile[doc.Name] {
+			if doc.Kind == kind && !fromFile[doc.Name] && mayBeSeen(doc.Name) {
 				documents = append(documents, doc.Document)
 			}
 		}
@@ -221,7 +219,7 @@ func (s *Server) deleteSpec(kind gate.SpecKind) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		if err := s.opt.Store.DeleteSpec(ctx, kind, name, anonymous, ifMatch); err != nil {
+		if err := s.opt.Store.DeleteSpec(ctx, kind, name, actorOf(c), ifMatch); err != nil {
 			return err
 		}
 		s.opt.Policies.Delete(kind, name)

@@ -255,7 +255,7 @@ func TestLoad(t *testing.T) {
 		{Kind: gate.AgentSpec, Name: "broken", Document: json.RawMessage(`{`)},
 		{Kind: gate.HookSpec, Name: "gate-1", Document: json.RawMessage(globalHook)},
 	} {
-		if _, err := w.store.PutSpec(t.Context(), s, ""); err != nil {
+		if _, err := w.store.PutSpec(t.Context(), s, gate.Actor{}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,8 +280,8 @@ func TestLoad(t *testing.T) {
 // uneven is a store whose answers come late, not always equally.
 type uneven struct{ *memory }
 
-func (u uneven) PutSpec(ctx context.Context, s gate.StoredSpec, ifMatch string) (gate.StoredSpec, error) {
-	stored, err := u.memory.PutSpec(ctx, s, ifMatch)
+func (u uneven) PutSpec(ctx context.Context, s gate.StoredSpec, by gate.Actor, ifMatch string) (gate.StoredSpec, error) {
+	stored, err := u.memory.PutSpec(ctx, s, by, ifMatch)
 	time.Sleep(time.Duration(len(s.Document)%3) * time.Millisecond)
 	return stored, err
 }

@@ -337,7 +337,7 @@ func (s lostStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) 
 
 func (s lostStore) Commit(context.Context, gate.Commit) error { return s.err }
 
-func (s lostStore) SetActive(context.Context, string, string, bool, string) error { return s.err }
+func (s lostStore) SetActive(context.Context, string, string, bool, gate.Actor) error { return s.err }
 
 func (s lostStore) Active(context.Context, string) (map[string]bool, error) { return nil, s.err }
 

@@ -98,6 +98,11 @@ func (w *commit) apply(c *conn) error {
 	if err := w.row.insert(c, w.claim.id); err != nil {
 		return err
 	}
+	if w.row.session != "" {
+		if err := joinSession(c, w.row.session, w.row.agent); err != nil {
+			return err
+		}
+	}
 	if w.Key.Session != "" && w.next != now {
 		if err := writeCounts(c, w.Key, w.next); err != nil {
 			return err

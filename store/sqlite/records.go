@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -52,11 +53,8 @@ func (s *Store) Records(ctx context.Context, f gate.RecordFilter) ([]gate.Record
 
 // page is one page of records without payload and evidence.
 func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.Record, next string, err error) {
-	if f.Limit == 0 {
-		f.Limit = defaultPage
-	}
-	if f.Limit < 1 || f.Limit > maxPage {
-		return nil, "", gate.Errorf(gate.CodeValidation, "limit %d is not in 1…%d", f.Limit, maxPage)
+	if f.Limit, err = pageLimit(f.Limit); err != nil {
+		return nil, "", err
 	}
 	query, args, err := selectPage(f)
 	if err != nil {
@@ -71,7 +69,7 @@ func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.R
 	var bytes int
 	for rows.Next() {
 		if len(records) == f.Limit { // one more was asked for, to know that there is one
-			return records, cursor(last), nil
+			return records, recordCursor.text(last), nil
 		}
 		var w row
 		if err := rows.Scan(&w.seq, &w.id, &w.agent, &w.session, &w.event, &w.decision, &w.head); err != nil {
@@ -79,7 +77,7 @@ func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.R
 		}
 		bytes += len(w.head) + len(w.agent) + len(w.session)
 		if bytes > gate.PageBytes && len(records) > 0 {
-			return records, cursor(last), nil
+			return records, recordCursor.text(last), nil
 		}
 		r, err := w.decode()
 		if err != nil {
@@ -88,6 +86,14 @@ func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.R
 		records, last = append(records, r), w.seq
 	}
 	return records, "", explain(rows.Err())
+}
+
+// pageLimit is how many a page may have, the default for 0.
+func pageLimit(limit int) (int, error) {
+	if limit < 0 || limit > maxPage {
+		return 0, gate.Errorf(gate.CodeValidation, "limit %d is not in 1…%d", limit, maxPage)
+	}
+	return cmp.Or(limit, defaultPage), nil
 }
 
 // selectPage writes the query of one page. The text is ours alone; whatever a
@@ -102,6 +108,10 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 	}
 	if f.Agent != "" {
 		add(`e.agent = ?`, f.Agent)
+	}
+	if f.Agents != nil {
+		term, patterns := ofAgents(`e.agent`, f.Agents)
+		where, args = append(where, term), append(args, patterns...)
 	}
 	if f.Session != "" {
 		add(`e.session <> '' AND e.session = ?`, f.Session)
@@ -127,7 +137,7 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 		add(`(json_extract(CAST(e.head AS TEXT), '$.dry_run') IS NOT NULL) = ?`, *f.DryRun)
 	}
 	if f.Cursor != "" {
-		seq, ok := readCursor(f.Cursor)
+		seq, ok := recordCursor.read(f.Cursor)
 		if !ok {
 			return "", nil, gate.Errorf(gate.CodeValidation, "cursor %.40q is not one of ours", f.Cursor)
 		}
@@ -140,23 +150,50 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 	return query + ` ORDER BY ` + order + ` DESC LIMIT ?`, append(args, int64(f.Limit+1)), nil
 }
 
-// A cursor is the place of the last record shown, with a sum that tells ours
-// from what somebody made up.
+// cursor is what a kind of cursor begins its sum with. A cursor is the place of
+// the last row shown, with a sum that tells ours from what somebody made up, and
+// from those of another list.
+type cursor string
 
-func cursor(seq int64) string {
+const (
+	recordCursor cursor = "stopgate cursor 1\x00"
+	auditCursor  cursor = "stopgate audit cursor 1\x00"
+)
+
+func (c cursor) text(seq int64) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(seq))
-	return base64.RawURLEncoding.EncodeToString(append(b, cursorSum(b)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, c.sum(b)...))
 }
 
-func readCursor(text string) (seq int64, ok bool) {
+func (c cursor) read(text string) (seq int64, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != 12 || string(b[8:]) != string(cursorSum(b[:8])) {
+	if err != nil || len(b) != 12 || string(b[8:]) != string(c.sum(b[:8])) {
 		return 0, false
 	}
 	return int64(binary.BigEndian.Uint64(b)), true
 }
 
-func cursorSum(b []byte) []byte {
-	sum := sha256.Sum256(append([]byte("stopgate cursor 1\x00"), b...))
+func (c cursor) sum(b []byte) []byte {
+	sum := sha256.Sum256(append([]byte(c), b...))
 	return sum[:4]
+}
+
+// ofAgents is the condition that a column matches one of the patterns. Names
+// with a NUL, which no caller can send, match none but [gate.EveryAgent]: GLOB
+// would see only what stands before it.
+func ofAgents(column string, patterns []string) (term string, args []any) {
+	terms := []string{`FALSE`}
+	for _, p := range patterns {
+		switch {
+		case p == gate.EveryAgent:
+			return `TRUE`, nil
+		case strings.ContainsAny(p, "*?"):
+			terms = append(terms, column+` GLOB ? AND instr(`+column+`, char(0)) = 0`)
+			args = append(args, strings.ReplaceAll(p, "[", "[[]"))
+		default:
+			terms = append(terms, column+` = ?`)
+			args = append(args, p)
+		}
+	}
+	return `(` + strings.Join(terms, ` OR `) + `)`, args
 }

@@ -97,6 +97,13 @@ func filters(t *testing.T, s gate.Store) {
 		{"no dry runs", gate.RecordFilter{DryRun: new(false)}, []int{7, 6, 5, 4, 1}},
 		{"no dry runs of an agent", gate.RecordFilter{DryRun: new(false), Agent: "other"}, []int{7}},
 		{"nothing", gate.RecordFilter{Agent: "nobody"}, []int{}},
+		{"agents by pattern", gate.RecordFilter{Agents: []string{"o*r"}}, []int{7, 2}},
+		{"agents by two patterns", gate.RecordFilter{Agents: []string{"nobody", "othe?", "builder"}, Session: "s1"}, []int{7, 6, 5, 2, 1}},
+		{"agents, and one of them", gate.RecordFilter{Agents: []string{"b*"}, Agent: "other"}, []int{}},
+		{"every agent", gate.RecordFilter{Agents: []string{"x", "*"}, DryRun: new(true)}, []int{3, 2}},
+		{"agents by name", gate.RecordFilter{Agents: []string{"other"}, Hook: "tests"}, []int{7}},
+		{"a pattern is a whole name", gate.RecordFilter{Agents: []string{"othe", "ther", "OTHER", "%", "o_her", "[o]ther", "o[t]*"}}, []int{}},
+		{"no agents", gate.RecordFilter{Agents: []string{}}, []int{}},
 		{"no SQL", gate.RecordFilter{Agent: "' OR 1=1 --"}, []int{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -222,7 +229,7 @@ func hostileValues(t *testing.T, s gate.Store) {
 			if r.Agent != name || r.Session != name {
 				t.Errorf("record is of %.20q in %.20q", r.Agent, r.Session)
 			}
-			wantNoError(t, s.SetActive(t.Context(), name, name, true, name))
+			wantNoError(t, s.SetActive(t.Context(), name, name, true, gate.Actor{Name: name, Credential: name, Address: name}))
 			state, err := s.Session(t.Context(), name)
 			wantNoError(t, err)
 			if !state.ActiveHooks[name] || len(state.ActiveHooks) != 1 || len(state.Agents) == 0 || state.Agents[0].SubAgent != name {

@@ -10,10 +10,16 @@ import (
 	"stopgate/gate"
 )
 
+// Two who change things.
+var (
+	me  = gate.Actor{Name: "me", Credential: "key:1", Address: "192.0.2.1"}
+	you = gate.Actor{Name: "you"}
+)
+
 // specs: versions, tags and If-Match (spec/azure.md 13).
 func specs(t *testing.T, s gate.Store) {
 	put := func(document, ifMatch string) (gate.StoredSpec, error) {
-		return s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: []byte(document), By: "me"}, ifMatch)
+		return s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: []byte(document)}, me, ifMatch)
 	}
 	current := func() string {
 		got, err := s.Spec(t.Context(), gate.AgentSpec, "a")
@@ -26,7 +32,7 @@ func specs(t *testing.T, s gate.Store) {
 	wantCode(t, err, gate.CodePreconditionFailed)
 	_, err = s.Spec(t.Context(), gate.AgentSpec, "a")
 	wantCode(t, err, gate.CodeNotFound)
-	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "me", ""), gate.CodeNotFound)
+	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", me, ""), gate.CodeNotFound)
 
 	one, err := put(`{"n": 1}`, "")
 	wantNoError(t, err)
@@ -47,24 +53,24 @@ func specs(t *testing.T, s gate.Store) {
 	wantCode(t, err, gate.CodePreconditionFailed)
 	three, err := put(`{"n": 3}`, "*")
 	wantNoError(t, err)
-	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "you", two.ETag), gate.CodePreconditionFailed)
+	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", you, two.ETag), gate.CodePreconditionFailed)
 	if current() != three.ETag {
 		t.Error("a refused write changed the spec")
 	}
-	wantNoError(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "you", three.ETag))
+	wantNoError(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", you, three.ETag))
 	_, err = s.Spec(t.Context(), gate.AgentSpec, "a")
 	wantCode(t, err, gate.CodeNotFound)
 	_, err = put(`{}`, "*")
 	wantCode(t, err, gate.CodePreconditionFailed)
 	_, err = put(`{}`, three.ETag)
 	wantCode(t, err, gate.CodePreconditionFailed)
-	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "you", "*"), gate.CodeNotFound)
+	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", you, "*"), gate.CodeNotFound)
 	five, err := put(`{"n": 1}`, "")
 	wantNoError(t, err)
 	if five.Version != 5 {
 		t.Errorf("version after a deletion is %d, want 5", five.Version)
 	}
-	wantNoError(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "you", "*"))
+	wantNoError(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", you, "*"))
 
 	history, err := s.SpecHistory(t.Context(), gate.AgentSpec, "a")
 	wantNoError(t, err)
@@ -91,7 +97,7 @@ func specs(t *testing.T, s gate.Store) {
 // hooks (spec/azure.md 39).
 func specOrder(t *testing.T, s gate.Store) {
 	put := func(kind gate.SpecKind, name string) {
-		_, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: kind, Name: name, Document: []byte(`{}`)}, "")
+		_, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: kind, Name: name, Document: []byte(`{}`)}, me, "")
 		wantNoError(t, err)
 	}
 	want := func(names ...string) {
@@ -113,7 +119,7 @@ func specOrder(t *testing.T, s gate.Store) {
 	want("hook z", "agent m", "hook a")
 	put(gate.HookSpec, "z")
 	want("hook z", "agent m", "hook a")
-	wantNoError(t, s.DeleteSpec(t.Context(), gate.HookSpec, "z", "", ""))
+	wantNoError(t, s.DeleteSpec(t.Context(), gate.HookSpec, "z", me, ""))
 	want("agent m", "hook a")
 	put(gate.HookSpec, "z")
 	put(gate.HookSpec, "z")
@@ -131,11 +137,11 @@ func activations(t *testing.T, s gate.Store) {
 		}
 	}
 	want("t1", nil)
-	wantNoError(t, s.SetActive(t.Context(), "t1", "h1", true, "me"))
-	wantNoError(t, s.SetActive(t.Context(), "t1", "h2", false, "me"))
+	wantNoError(t, s.SetActive(t.Context(), "t1", "h1", true, me))
+	wantNoError(t, s.SetActive(t.Context(), "t1", "h2", false, me))
 	want("t1", map[string]bool{"h1": true, "h2": false})
 	want("t2", nil)
-	wantNoError(t, s.SetActive(t.Context(), "t1", "h1", false, "you"))
-	wantNoError(t, s.SetActive(t.Context(), "t1", "h2", true, "you"))
+	wantNoError(t, s.SetActive(t.Context(), "t1", "h1", false, you))
+	wantNoError(t, s.SetActive(t.Context(), "t1", "h2", true, you))
 	want("t1", map[string]bool{"h1": false, "h2": true})
 }
