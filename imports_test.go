@@ -32,6 +32,8 @@ var allowed = map[string][]string{
 	"stopgate/store/sqlite":          {"stopgate/gate"},
 	"stopgate/store/storetest":       {"stopgate/gate"},
 	"stopgate/server":                {"stopgate/gate"},
+	"stopgate/access":                {"stopgate/gate"},
+	"stopgate/access/oidc":           {"stopgate/gate"},
 	"stopgate/internal/contract":     {},
 	"stopgate/prompthooks/exchange":  {"stopgate/prompthooks"},
 	"stopgate/prompthooks/modeltest": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
@@ -55,6 +57,9 @@ var confined = map[string]string{
 	"cloud.google.com/go/auth":               "stopgate/prompthooks/gemini",
 	"github.com/openai/openai-go":            "stopgate/prompthooks/openai",
 	"github.com/anthropics/anthropic-sdk-go": "stopgate/prompthooks/anthropic",
+	"github.com/coreos/go-oidc":              "stopgate/access/oidc",
+	"github.com/hashicorp/golang-lru":        "stopgate/access",
+	"golang.org/x/time":                      "stopgate/access",
 	"github.com/failsafe-go/failsafe-go":     "stopgate/prompthooks",
 }
 

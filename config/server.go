@@ -17,6 +17,7 @@ type Server struct {
 	Data        string // directory of everything that survives a restart
 	Agents      string // directory of specs, loaded and watched; empty: none
 	HTTP        HTTP
+	Auth        Auth
 	Models      Models
 	Sandbox     Sandbox
 	Transcripts Transcripts
@@ -105,9 +106,9 @@ func (s Server) validate(f *findings, at func(path string) pos) {
 	case err != nil:
 		f.errorf("listen", at("listen"), "listen is %q, want host:port as 127.0.0.1:8790: %s", s.Listen, err)
 		loopback = true // the address is wrong, not exposed: one finding is enough
-	case !loopback:
-		f.errorf("listen", at("listen"), "listen %q is reachable from other machines, and logins (auth) are not supported yet: "+
-			"listen on 127.0.0.1 or [::1] and put a proxy that authenticates before it", s.Listen)
+	case !loopback && !s.Auth.LoginNeeded():
+		f.errorf("listen", at("listen"), "listen %q is reachable from other machines, where anybody could change the gate: "+
+			"let them log in (auth in the server file, as auth: {keys: true}; then stopgate key create), or listen on 127.0.0.1 or [::1]", s.Listen)
 	}
 	switch s.Sandbox.Mode {
 	case SandboxAuto, SandboxBubblewrap, SandboxContainer, SandboxOff:

@@ -115,6 +115,7 @@ func (r *serverReader) server() Server {
 		s.Listen = listen
 	}
 	s.HTTP = readHTTP(section(top, "http"))
+	s.Auth = r.auth(top)
 	s.Models = r.models(section(top, "models"))
 	s.Sandbox = r.sandbox(section(top, "sandbox"))
 	s.Transcripts = r.transcripts(section(top, "transcripts"), s.Listen)
@@ -133,7 +134,7 @@ func (r *serverReader) reserved() {
 	if n := r.top.value("database"); n != nil && n.text != "" {
 		r.top.errorf("database", n.pos, "database is not supported yet: leave it out, and SQLite in the data directory is used")
 	}
-	for _, name := range []string{"auth", "redaction", "telemetry"} {
+	for _, name := range []string{"redaction", "telemetry"} {
 		if r.top.node.has(name) {
 			r.top.errorf(name, r.top.node.find(name).pos, "%s is not supported yet: leave it out", name)
 			r.top.value(name)

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -63,6 +64,9 @@ type Options struct {
 	// Login finds out who sends a request; nil: there is no login, and everybody
 	// may do everything.
 	Login Login
+	// TLS is how connections are made; nil: in the clear. Its GetConfigForClient
+	// or Certificates have the server's own.
+	TLS *tls.Config
 	// MintKey makes a new API key: its ID, the key itself, and the sum of its
 	// secret; nil: none can be made here.
 	MintKey func() (id, key string, hash [32]byte)

@@ -36,7 +36,7 @@ type hookCommand struct {
 	Deadline      float64  `default:"25" placeholder:"SECONDS" help:"How long hooks may take together; set the host's own timeout some 10 s higher."`
 	OnUnreachable string   `default:"allow" enum:"allow,block" help:"The answer when nobody can be asked: allow or block."`
 	Unattended    bool     `help:"Nobody is there to be asked: what a hook would ask a person is denied."`
-	Transcript    string   `default:"auto" enum:"auto,send,path" help:"Send the conversation's new part to the server (auto: if it is another machine), or only its path."`
+	Transcript    string   `default:"auto" enum:"auto,send,path" help:"Send the conversation's new part to the server (auto: if it is another machine, or wants a key), or only its path."`
 	Config        string   `placeholder:"FILE" help:"With -f: server file, for models and sandbox."`
 	Data          string   `placeholder:"DIR" help:"With -f: data directory, for counts and records ($$XDG_STATE_HOME/stopgate)."`
 }
@@ -243,10 +243,13 @@ func (h *hookCall) askServer() ([]byte, error) {
 }
 
 // sends reports whether the conversation is to be sent: a server on this machine
-// reads it where it lies.
+// reads it where it lies, unless it keeps its callers apart.
 func (h *hookCall) sends() bool {
 	if h.Transcript != "auto" {
 		return h.Transcript == "send"
+	}
+	if h.getenv("STOPGATE_API_KEY") != "" { // a key that is limited to some agents reads no file there
+		return true
 	}
 	u, err := url.Parse(h.Server)
 	if err != nil {

@@ -69,6 +69,7 @@ type commands struct {
 	Apply     applyCommand     `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
 	Validate  validateCommand  `cmd:"" help:"Check spec files; print what is wrong and where."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
+	Key       keyCommand       `cmd:"" help:"Make, list and revoke API keys."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 
 	VersionFlag versionFlag `name:"version" help:"Print the version."`

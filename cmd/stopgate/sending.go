@@ -145,7 +145,8 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 	if known.Size == 0 && dir != "" {
 		forgetOld(dir)
 	}
-	part := "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat) + "&at="
+	part := "/v1/sessions/" + url.PathEscape(name) + "/transcript?agent=" + url.QueryEscape(h.event.Agent) +
+		"&format=" + url.QueryEscape(h.event.TranscriptFormat) + "&at="
 	emptied := had && about.Size() == 0 // what the server has of it is no longer so
 	for again := false; known.Size < about.Size() || emptied; {
 		emptied = false
