@@ -230,7 +230,7 @@ func (h *hookCall) askServer() ([]byte, error) {
 		query.Set("unattended", "true")
 	}
 	client := newHookClient(h.Server, h.getenv("STOPGATE_API_KEY"))
-	if h.event.TranscriptFormat != "" && h.event.Session != "" && h.sends() {
+	if h.event.TranscriptFormat != "" && h.event.Session != "" && h.sends(client.key != "") {
 		query.Set("transcript", uploadName(&h.event))
 		if err := h.sendInTime(ctx, client); err != nil {
 			h.failed(err, "")
@@ -244,11 +244,11 @@ func (h *hookCall) askServer() ([]byte, error) {
 
 // sends reports whether the conversation is to be sent: a server on this machine
 // reads it where it lies, unless it keeps its callers apart.
-func (h *hookCall) sends() bool {
+func (h *hookCall) sends(keyed bool) bool {
 	if h.Transcript != "auto" {
 		return h.Transcript == "send"
 	}
-	if h.getenv("STOPGATE_API_KEY") != "" { // a key that is limited to some agents reads no file there
+	if keyed { // a key that is limited to some agents reads no file there
 		return true
 	}
 	u, err := url.Parse(h.Server)
