@@ -106,8 +106,19 @@ func TestMint(t *testing.T) {
 			t.Fatalf("key %q with id %q is read as %q, %v", key, id, gotID, err)
 		}
 		seen[key] = true
+		if got, ok := KeyID(key); got != id || !ok {
+			t.Fatalf("id of %q is %q", key, got)
+		}
 		if sum := sha256.Sum256([]byte(key)); sum == hash {
 			t.Fatal("the sum is of the key, not of its secret")
+		}
+	}
+}
+
+func TestKeyIDOfWhatIsNone(t *testing.T) {
+	for _, text := range []string{"", "sg_", "sg_abcdefg", "ci", "abcdefgh"} {
+		if id, ok := KeyID(text); ok {
+			t.Errorf("id of %q is %q", text, id)
 		}
 	}
 }

@@ -36,6 +36,16 @@ func Mint() (id, key string, hash [32]byte) {
 	return text[:idLength], keyPrefix + text, hash
 }
 
+// KeyID is the ID of a key, or of its beginning as far as that; ok is false of
+// what does not look like one.
+func KeyID(key string) (id string, ok bool) {
+	text, ours := strings.CutPrefix(key, keyPrefix)
+	if !ours || len(text) < idLength {
+		return "", false
+	}
+	return text[:idLength], true
+}
+
 // parse takes a key apart. The error never quotes it.
 func parse(key string) (id string, hash [32]byte, err error) {
 	text, ours := strings.CutPrefix(key, keyPrefix)

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"stopgate/access"
 	"stopgate/config"
 	"stopgate/gate"
 )
@@ -148,7 +149,7 @@ func printKeys(w io.Writer, list []gate.Key, now time.Time) error {
 }
 
 type keyRevokeCommand struct {
-	Key string `arg:"" help:"ID of the key, or the name of one that was not revoked."`
+	Key string `arg:"" help:"ID of the key, the name of one that was not revoked, or the key itself, as it was found somewhere."`
 	keyPlace
 }
 
@@ -163,10 +164,14 @@ func (c keyRevokeCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(keys.revoke(p.ctx, c.Key), keys.close()); err != nil {
+	key := c.Key
+	if id, ok := access.KeyID(key); ok { // what follows in a key is for nobody's log
+		key = id
+	}
+	if err := errors.Join(keys.revoke(p.ctx, key), keys.close()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "key %s revoked\n", visibly(c.Key))
+	_, err = fmt.Fprintf(p.stdout, "key %s revoked\n", visibly(key))
 	return err
 }
 
