@@ -179,7 +179,7 @@ func (s *secured) client(t *testing.T, ca *authority, pair ...[]byte) *http.Clie
 // serial asks the server, and says by which certificate it answered.
 func (s *secured) serial(t *testing.T, c *http.Client) (int64, error) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(context.Background(), "GET", s.base, nil)
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.base, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -253,7 +253,7 @@ func TestWhatIsAnothersIsNotThere(t *testing.T) {
 func TestCredentialsInHeaders(t *testing.T) {
 	w := newGuardedWorld(t)
 	get := func(t *testing.T, target string, authorization ...string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest("GET", target, nil)
+		r := httptest.NewRequest(http.MethodGet, target, nil)
 		if authorization != nil {
 			r.Header["Authorization"] = authorization
 		}

@@ -111,7 +111,7 @@ func TestServeTLS(t *testing.T) {
 	}
 	if got, err := http.Get(url); err == nil {
 		got.Body.Close()
-		if got.StatusCode != 400 {
+		if got.StatusCode != http.StatusBadRequest {
 			t.Errorf("in the clear: %d", got.StatusCode)
 		}
 	}

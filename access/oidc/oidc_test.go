@@ -210,7 +210,7 @@ func TestTokensThatAreNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	confused := jose.JSONWebKey{Key: []byte(spki), KeyID: "k1", Algorithm: string(jose.HS256)}
+	confused := jose.JSONWebKey{Key: spki, KeyID: "k1", Algorithm: string(jose.HS256)}
 	embedding, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: stranger.Key.(crypto.Signer)}, (&jose.SignerOptions{EmbedJWK: true}))
 	if err != nil {
 		t.Fatal(err)
