@@ -11,6 +11,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # program:package,package.
 SYSTEM := bwrap:bubblewrap jq:jq python3:python3 bash:bash
 test: SYSTEM += gcc:gcc,libc6-dev
+# Debian keeps PostgreSQL's programs out of the path.
+test: SYSTEM += $(lastword initdb $(wildcard /usr/lib/postgresql/*/bin/initdb)):postgresql
 
 .PHONY: help
 help: ## List what this Makefile can do

@@ -15,6 +15,7 @@ import (
 type Server struct {
 	Listen      string // host:port
 	Data        string // directory of everything that survives a restart
+	Database    Secret // postgres://… with its password; empty: SQLite in Data
 	Agents      string // directory of specs, loaded and watched; empty: none
 	HTTP        HTTP
 	Auth        Auth

@@ -92,7 +92,7 @@ func TestServerEveryKey(t *testing.T) {
 listen: localhost:1
 data: state
 agents: ${AGENTS}
-database: ""
+database: postgres://u:${DB_PASSWORD}@h/d
 on_gate_error: block
 durability: process
 sandbox:
@@ -121,13 +121,13 @@ models:
   tiers: {fast: cloud/tiny}
   models: {own: cloud/a/b}
 `)
-	got, err := LoadServer(path, environment(map[string]string{"HOME": "/home/dev", "AGENTS": "/etc/agents", "N": "9", "KEY": "007"}), nil)
+	got, err := LoadServer(path, environment(map[string]string{"HOME": "/home/dev", "AGENTS": "/etc/agents", "N": "9", "KEY": "007", "DB_PASSWORD": "p%40ss"}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	base := filepath.Dir(path)
 	want := Server{
-		Listen: "localhost:1", Data: filepath.Join(base, "state"), Agents: "/etc/agents",
+		Listen: "localhost:1", Data: filepath.Join(base, "state"), Database: "postgres://u:p%40ss@h/d", Agents: "/etc/agents",
 		OnGateError: gate.FailBlock, Durability: DurableProcess,
 		Sandbox: Sandbox{Mode: SandboxBubblewrap, Network: true, Workspace: WorkspaceReadWrite, WorkspaceRoots: []string{"/srv", filepath.Join(base, "work")},
 			Limits: SandboxLimits{Memory: 1 << 30, Processes: 9, FileSize: 1 << 20, OpenFiles: 64, CPU: 90 * time.Second}},
@@ -147,9 +147,27 @@ models:
 	}
 }
 
+// TestDatabaseIsSecret: what is wrong with it is said without quoting it, and it
+// does not show where a configuration is printed.
+func TestDatabaseIsSecret(t *testing.T) {
+	for _, text := range []string{"database: mysql://u:hush@h/d\n", "database: u:${HUSH}@h\n", "database: [hush]\n"} {
+		_, err := LoadServer(serverFile(t, text), environment(map[string]string{"HOME": "/home/dev", "HUSH": "hush"}), nil)
+		if err == nil || !strings.Contains(err.Error(), "database ") || strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	got, err := LoadServer(serverFile(t, "database: postgres://u:hush@h/d\n"), environment(map[string]string{"HOME": "/home/dev"}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", got, got, got); strings.Contains(text, "hush") {
+		t.Errorf("it shows in %s", text)
+	}
+}
+
 func TestServerFileIsStrict(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key", "listen: 127.0.0.1:1\nlisen: x\n", `2:1: error: lisen: key "lisen" is unknown; known here: data, agents`},
+		{"unknown key", "listen: 127.0.0.1:1\nlisen: x\n", `2:1: error: lisen: key "lisen" is unknown; known here: data, database, agents`},
 		{"misspelt key", "lisetn: x\n", `did you mean "listen"?`},
 		{"unknown key inside", "limits:\n  paralel_hooks: 3\n", `2:3: error: limits.paralel_hooks: key "paralel_hooks" is unknown; did you mean "parallel_hooks"?`},
 		{"unknown key of a provider", "models: {providers: {gemini: {api_key: k, url: x}}}\n", `models.providers.gemini.url`},
@@ -170,7 +188,7 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"an empty directory", "transcripts: {roots: [\"\"]}\n", "roots[0] is empty, want a directory"},
 		{"workspace without roots", "sandbox: {workspace: read-only}\n", "1:22: error: sandbox.workspace: sandbox.workspace is read-only, but"},
 		{"home as a tilde", "data: ~/x\n", "write ${HOME}"},
-		{"database", "database: postgres://x\n", "database is not supported yet"},
+		{"database", "database: mysql://u:p@h/d\n", "1:11: error: database: database does not begin with postgres://"},
 		{"auth of nobody", "auth: {}\n", "1:7: error: auth: auth says nobody may come in"},
 		{"auth that is null", "auth:\n", "auth says nobody may come in"},
 		{"auth without keys", "auth: {keys: false}\n", "auth says nobody may come in"},

@@ -107,6 +107,7 @@ func (r *serverReader) server() Server {
 	s := Server{
 		Listen:      "127.0.0.1:8790",
 		Data:        r.path(top, "data", DefaultData(r.getenv)),
+		Database:    r.database(top),
 		Agents:      r.path(top, "agents", ""),
 		OnGateError: gate.FailMode(choice(top, "on_gate_error", "allow", "block")),
 		Durability:  Durability(choice(top, "durability", string(DurablePower), string(DurableProcess))),
@@ -128,12 +129,19 @@ func (r *serverReader) server() Server {
 	return s
 }
 
+// database is the URL of one. What is wrong with it is said without quoting it:
+// there is a password in it.
+func (r *serverReader) database(o *object) Secret {
+	text := o.text("database")
+	if text != "" && !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
+		o.errorf("database", o.place("database"), "database does not begin with postgres://; leave it out, and SQLite in the data directory is used")
+	}
+	return Secret(text)
+}
+
 // reserved are keys that DESIGN §7 names and that do nothing yet: a setting
 // that is silently without effect is worse than none.
 func (r *serverReader) reserved() {
-	if n := r.top.value("database"); n != nil && n.text != "" {
-		r.top.errorf("database", n.pos, "database is not supported yet: leave it out, and SQLite in the data directory is used")
-	}
 	for _, name := range []string{"redaction", "telemetry"} {
 		if r.top.node.has(name) {
 			r.top.errorf(name, r.top.node.find(name).pos, "%s is not supported yet: leave it out", name)

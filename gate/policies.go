@@ -53,6 +53,22 @@ func (p *Policies) Delete(kind SpecKind, name string) {
 	p.rebuild()
 }
 
+// Uploaded lists the uploaded specs, in order of first upload, also those that a
+// file's are in force for.
+func (p *Policies) Uploaded() []*Spec {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.uploaded)
+}
+
+// SetUploaded replaces every uploaded spec; they are in order of first upload.
+func (p *Policies) SetUploaded(specs []*Spec) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.uploaded = slices.Clone(specs)
+	p.rebuild()
+}
+
 // SetFiles replaces every spec that comes from a file.
 func (p *Policies) SetFiles(specs []*Spec) {
 	p.mu.Lock()

@@ -85,6 +85,15 @@ type Specs interface {
 	SpecHistory(ctx context.Context, kind SpecKind, name string) ([]StoredSpec, error)
 }
 
+// SpecWatcher is a Store whose specs others may change too: other replicas of
+// this program.
+type SpecWatcher interface {
+	// SpecsChanged gives a token at first, and then whenever the stored specs
+	// may have changed; whoever takes one reads CurrentSpecs anew. The channel
+	// is closed when ctx, or the store, ends.
+	SpecsChanged(ctx context.Context) <-chan struct{}
+}
+
 // Records reads evaluations.
 type Records interface {
 	// Record is one evaluation, whole. CodeNotFound.

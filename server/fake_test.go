@@ -90,6 +90,13 @@ func (m *memory) Commit(_ context.Context, c gate.Commit) error {
 	return nil
 }
 
+// fail has every method answer an error; nil: none any more.
+func (m *memory) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.down = err
+}
+
 func (m *memory) find(kind gate.SpecKind, name string) int {
 	return slices.IndexFunc(m.specs, func(s gate.StoredSpec) bool { return s.Kind == kind && s.Name == name })
 }

@@ -37,7 +37,7 @@ func (s *Server) readyz(c echo.Context) error {
 			checks[name] = check
 		}
 	}
-	store := Check{OK: true}
+	store := Check{OK: true, Reason: s.opt.StoreName}
 	if err := s.opt.Store.Ping(ctx); err != nil {
 		store = Check{Reason: err.Error()}
 	}

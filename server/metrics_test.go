@@ -96,9 +96,10 @@ func TestReady(t *testing.T) {
 		o.Ready = func(context.Context) map[string]Check {
 			return map[string]Check{"sandbox": {OK: true}, "models": {Reason: "no model key"}}
 		}
+		o.StoreName = "memory"
 	})
 	sameJSON(t, "store works", w.must(t, 200, "GET", "/readyz", "").Body.Bytes(),
-		`{"status":"ready","version":"v0","checks":{"store":{"ok":true},"sandbox":{"ok":true},"models":{"ok":false,"reason":"no model key"}}}`)
+		`{"status":"ready","version":"v0","checks":{"store":{"ok":true,"reason":"memory"},"sandbox":{"ok":true},"models":{"ok":false,"reason":"no model key"}}}`)
 	w.store.down = errors.New("disk is full")
 	sameJSON(t, "store down", w.must(t, 503, "GET", "/readyz", "").Body.Bytes(),
 		`{"status":"not_ready","version":"v0","checks":{"store":{"ok":false,"reason":"disk is full"},"sandbox":{"ok":true},"models":{"ok":false,"reason":"no model key"}}}`)

@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
+
+	"stopgate/gate"
 )
 
 const (
@@ -22,9 +25,18 @@ const (
 // Serve answers on ln until ctx ends. Then it takes no new connection, lets
 // running evaluations finish for ShutdownGrace, ends those that have not
 // (their hooks time out, by their own failMode), and returns nil. Another
-// error means that ln failed. A server serves once.
+// error means that ln failed. A server serves once. Meanwhile specs that other
+// replicas store are put in force, where the store tells of them
+// ([gate.SpecWatcher]).
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer s.endRun()
+	if watched, ok := s.opt.Store.(gate.SpecWatcher); ok {
+		var following sync.WaitGroup
+		defer following.Wait()
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		following.Go(func() { s.follow(ctx, watched.SpecsChanged(ctx)) })
+	}
 	web := &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout,

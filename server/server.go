@@ -33,6 +33,7 @@ import (
 type Options struct {
 	Gate        *gate.Gate // its Observe should be Metrics.Observe
 	Store       gate.Store
+	StoreName   string         // which store that is, shown by /readyz
 	Policies    *gate.Policies // the same as the gate's
 	Transcripts Transcripts
 	Metrics     *Metrics

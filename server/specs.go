@@ -9,15 +9,18 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"stopgate/gate"
 )
 
-// Load puts every stored spec in force; call it before serving. A spec that no
-// longer validates is logged and kept out, since one bad document must not
-// take the gate down. The error is the store's.
+// Load puts in force what is stored, and nothing else beside the files' specs;
+// call it before serving. A spec that does not validate is logged and kept out,
+// since one bad document must not take the gate down; or, where another replica
+// has stored what this one cannot read, its last good version stays in force. The
+// error is the store's.
 func (s *Server) Load(ctx context.Context) error {
 	s.specs.Lock()
 	defer s.specs.Unlock()
@@ -25,19 +28,52 @@ func (s *Server) Load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the stored specs: %w", err)
 	}
+	before := s.opt.Policies.Uploaded()
+	specs := make([]*gate.Spec, 0, len(stored))
 	for _, doc := range stored {
-		spec, _, err := s.readSpec(doc.Kind, typeJSON, doc.Document)
-		if err == nil && spec.Name != doc.Name {
-			err = fmt.Errorf("document is about %q", spec.Name)
-		}
-		if err != nil {
-			s.log.LogAttrs(ctx, slog.LevelError, "stored spec is not valid any more and not in force",
-				slog.String("kind", string(doc.Kind)), slog.String("name", doc.Name), slog.Any("error", err))
+		spec, err := s.readStored(doc)
+		if err == nil {
+			specs = append(specs, spec)
 			continue
 		}
-		s.opt.Policies.Put(spec)
+		last := slices.IndexFunc(before, func(old *gate.Spec) bool { return old.Kind == doc.Kind && old.Name == doc.Name })
+		if last >= 0 {
+			specs = append(specs, before[last])
+		}
+		s.log.LogAttrs(ctx, slog.LevelError, "stored spec is not valid any more and not in force", slog.String("kind", string(doc.Kind)),
+			slog.String("name", doc.Name), slog.Bool("last_good_version", last >= 0), slog.Any("error", err))
 	}
+	s.opt.Policies.SetUploaded(specs)
 	return nil
+}
+
+func (s *Server) readStored(doc gate.StoredSpec) (*gate.Spec, error) {
+	spec, _, err := s.readSpec(doc.Kind, typeJSON, doc.Document)
+	if err == nil && spec.Name != doc.Name {
+		err = fmt.Errorf("document is about %q", spec.Name)
+	}
+	return spec, err
+}
+
+// loadAgain is how long a store that failed is left alone.
+const loadAgain = time.Second
+
+// follow puts in force what others store, whenever it has changed, until ctx
+// ends.
+func (s *Server) follow(ctx context.Context, changed <-chan struct{}) {
+	for range changed {
+		for {
+			err := s.Load(ctx)
+			if err == nil || ctx.Err() != nil {
+				break
+			}
+			s.log.LogAttrs(ctx, slog.LevelError, "changed specs are not in force yet", slog.Any("error", err))
+			select {
+			case <-ctx.Done():
+			case <-time.After(loadAgain):
+			}
+		}
+	}
 }
 
 // readSpec reads a document that must be without errors.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -275,6 +276,92 @@ func TestLoad(t *testing.T) {
 	if err := w.Load(t.Context()); err == nil {
 		t.Error("a store that is down loads without error")
 	}
+}
+
+// TestLoadAgain: what others have stored meanwhile is in force, deletions and
+// their order included; a document that this replica cannot read leaves its last
+// good version.
+func TestLoadAgain(t *testing.T) {
+	w := newWorld(t)
+	p := w.opt.Policies
+	p.SetFiles([]*gate.Spec{{Kind: gate.AgentSpec, Name: "filed", Source: "filed.yaml"}})
+	put := func(kind gate.SpecKind, name, document string) {
+		t.Helper()
+		if _, err := w.store.PutSpec(t.Context(), gate.StoredSpec{Kind: kind, Name: name, Document: json.RawMessage(document)}, gate.Actor{}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load := func() {
+		t.Helper()
+		if err := w.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(gate.AgentSpec, "gone", `{"name":"gone"}`)
+	put(gate.AgentSpec, "kept", `{"name":"kept","owner":"1"}`)
+	load()
+	kept := p.Find(gate.AgentSpec, "kept")
+	if err := w.store.DeleteSpec(t.Context(), gate.AgentSpec, "gone", gate.Actor{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	put(gate.AgentSpec, "new", `{"name":"new"}`)
+	put(gate.AgentSpec, "kept", `{`)
+	load()
+	var names []string
+	for _, a := range p.Agents() {
+		names = append(names, a.Name)
+	}
+	if diff := cmp.Diff([]string{"filed", "kept", "new"}, names); diff != "" {
+		t.Errorf("in force (-want +got):\n%s", diff)
+	}
+	if p.Find(gate.AgentSpec, "kept") != kept || !strings.Contains(w.log.String(), "last_good_version=true") {
+		t.Errorf("the last good version is not in force; log: %s", w.log)
+	}
+	put(gate.AgentSpec, "kept", `{"name":"kept","owner":"2"}`)
+	load()
+	if now := p.Find(gate.AgentSpec, "kept"); now == kept || string(now.Document) != `{"name":"kept","owner":"2"}` {
+		t.Errorf("in force is %s", now.Document)
+	}
+}
+
+// TestFollow: each token is followed by a load, tried until the store works.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		changed := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			w.follow(ctx, changed)
+			close(ended)
+		}()
+		inForce := func() bool {
+			synctest.Wait()
+			return w.opt.Policies.Find(gate.AgentSpec, "a") != nil
+		}
+		if _, err := w.store.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: json.RawMessage(`{"name":"a"}`)}, gate.Actor{}, ""); err != nil {
+			t.Fatal(err)
+		}
+		if inForce() {
+			t.Error("it is in force though nobody told of it")
+		}
+		w.store.fail(context.DeadlineExceeded)
+		changed <- struct{}{}
+		time.Sleep(5 * loadAgain / 2)
+		if inForce() || strings.Count(w.log.String(), "not in force yet") != 3 {
+			t.Errorf("a store that is down: log %s", w.log)
+		}
+		w.store.fail(nil)
+		time.Sleep(loadAgain)
+		if !inForce() {
+			t.Error("it is not in force when the store works again")
+		}
+		w.store.fail(context.DeadlineExceeded)
+		changed <- struct{}{}
+		cancel() // in the middle of trying
+		close(changed)
+		<-ended
+	})
 }
 
 // uneven is a store whose answers come late, not always equally.

@@ -71,7 +71,7 @@ func (s *Store) attachInline(ctx context.Context, ev *gate.Event, inline []byte)
 		return nil, err
 	}
 	defer unlock()
-	if _, err := s.commitReplace(k, sp); err != nil {
+	if _, err := s.commitReplace(ctx, k, sp); err != nil {
 		return nil, storing(err)
 	}
 	return s.viewSession(k)
@@ -102,6 +102,9 @@ func (s *Store) temporary(sp *spool, raw string) *view {
 // attachSession opens the session's own transcript; nil if it has none. Of a
 // host's session file final is the last message.
 func (s *Store) attachSession(ctx context.Context, k key, final string) (*view, error) {
+	if err := s.freshen(ctx, k); err != nil {
+		return nil, fmt.Errorf("the session's transcript could not be read: %w", err)
+	}
 	if v, err := s.viewUpload(ctx, k, final); err != nil || v != nil {
 		return v, err
 	}

@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,8 @@ type meta struct {
 	// Format of a host's session file, which is kept as it is and rendered for
 	// each event; empty: the view is rendered already.
 	Format string `json:"format,omitempty"`
+	// Generation of the shared text that this is a copy of; 0: of none.
+	Generation int64 `json:"generation,omitempty"`
 }
 
 func (m meta) size() Size {
@@ -89,7 +92,21 @@ func longEnough(f *os.File, want int64) error {
 
 // commitReplace makes the spooled view the session's. The caller is the
 // session's only writer.
-func (s *Store) commitReplace(k key, sp *spool) (meta, error) {
+func (s *Store) commitReplace(ctx context.Context, k key, sp *spool) (meta, error) {
+	m := meta{Plain: sp.plain, AsText: sp.asText, Format: sp.format}
+	if s.shared != nil {
+		state, err := s.shared.ReplaceText(ctx, k, m.form(), sp.file, sp.index.bytes)
+		if err != nil {
+			return meta{}, err
+		}
+		m.Generation = state.Generation
+	}
+	return s.keep(k, m, sp)
+}
+
+// keep makes the spooled view the session's file. The caller is the session's
+// only writer.
+func (s *Store) keep(k key, m meta, sp *spool) (meta, error) {
 	dir := s.sessionDir(k)
 	if err := os.Mkdir(dir, 0o700); err == nil {
 		err = syncDir(filepath.Dir(dir))
@@ -102,7 +119,7 @@ func (s *Store) commitReplace(k key, sp *spool) (meta, error) {
 	if err := sp.file.Sync(); err != nil {
 		return meta{}, err
 	}
-	m := meta{View: rand.Text() + ".txt", Plain: sp.plain, AsText: sp.asText, Format: sp.format}
+	m.View = rand.Text() + ".txt"
 	view := filepath.Join(dir, m.View)
 	if err := os.Rename(sp.file.Name(), view); err != nil {
 		return meta{}, err
@@ -116,21 +133,80 @@ func (s *Store) commitReplace(k key, sp *spool) (meta, error) {
 
 // commitAppend adds the spooled text to the session's view. The caller is the
 // session's only writer.
-func (s *Store) commitAppend(k key, sp *spool) (meta, error) {
+func (s *Store) commitAppend(ctx context.Context, k key, sp *spool) (meta, error) {
+	return s.commitFitting(ctx, k, sp, func(meta) error { return nil })
+}
+
+// commitFitting is commitAppend to a view that fits says yes to; without one, to
+// the zero value.
+func (s *Store) commitFitting(ctx context.Context, k key, sp *spool, fits func(meta) error) (meta, error) {
+	for {
+		m, err := s.current(ctx, k)
+		if err != nil {
+			return meta{}, err
+		}
+		if err := fits(m); err != nil {
+			return meta{}, err
+		}
+		if m.View == "" {
+			m.Plain, m.Format = sp.plain, sp.format
+		}
+		if m.Format != sp.format {
+			return meta{}, gate.Errorf(gate.CodeConflict, "the session's transcript has another form: replace it, or add what is of the same")
+		}
+		next, gap := m.with(sp)
+		if m.Bytes+int64(len(gap))+sp.index.bytes > s.maxBytes {
+			return meta{}, tooLarge(s.maxBytes)
+		}
+		if s.shared == nil {
+			return s.extend(k, m, next, gap, sp)
+		}
+		state := gate.TextState{Generation: m.Generation, Bytes: m.Bytes}
+		now, err := s.shared.AppendText(ctx, k, state, next.form(), gapped{gap, sp.file}, int64(len(gap))+sp.index.bytes)
+		if errors.Is(err, gate.ErrTextChanged) {
+			continue // another replica was quicker: after that
+		}
+		if err != nil {
+			return meta{}, err
+		}
+		next.Generation = now.Generation
+		if kept, err := s.extend(k, m, next, gap, sp); err == nil {
+			return kept, nil
+		}
+		// It is stored, whatever became of the copy here, which is behind now:
+		// who is told of an error would send it again.
+		return next.grown(gap, sp), nil
+	}
+}
+
+// with is the session's record after the spooled text, but for its size, and
+// what stands between the two: messages begin on a new line.
+func (m meta) with(sp *spool) (next meta, gap string) {
+	if m.Open && !sp.plain && sp.format == "" {
+		gap = "\n"
+	}
+	next = m
+	next.Plain, next.AsText = m.Plain && sp.plain, m.Plain || m.AsText || sp.asText
+	return next, gap
+}
+
+// grown is the record's size after the spooled text.
+func (m meta) grown(gap string, sp *spool) meta {
+	m.Bytes += int64(len(gap)) + sp.index.bytes
+	m.Newlines += int64(len(gap)) + sp.index.newlines
+	if sp.index.bytes > 0 {
+		m.Open = sp.index.open
+	}
+	return m
+}
+
+// extend writes the spooled text behind the session's view as m has it, and
+// commits next.
+func (s *Store) extend(k key, m, next meta, gap string, sp *spool) (meta, error) {
+	if m.View == "" {
+		return s.keep(k, next, sp)
+	}
 	dir := s.sessionDir(k)
-	m, err := readMeta(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s.commitReplace(k, sp)
-	}
-	if err != nil {
-		return meta{}, err
-	}
-	if m.Format != sp.format {
-		return meta{}, gate.Errorf(gate.CodeConflict, "the session's transcript has another form: replace it, or add what is of the same")
-	}
-	if m.Bytes+sp.index.bytes > s.maxBytes {
-		return meta{}, tooLarge(s.maxBytes)
-	}
 	f, err := os.OpenFile(filepath.Join(dir, m.View), os.O_RDWR, 0)
 	if err != nil {
 		return meta{}, err
@@ -143,33 +219,29 @@ func (s *Store) commitAppend(k key, sp *spool) (meta, error) {
 	if err := f.Truncate(m.Bytes); err != nil {
 		return meta{}, err
 	}
-	next, err := m.extend(dir, f, sp)
+	x := indexer{bytes: m.Bytes, newlines: m.Newlines, open: m.Open, marked: m.Marked}
+	err = writeBehind(f, &x, gap, sp)
+	if err == nil {
+		err = next.commit(dir, x)
+	}
 	if err != nil {
 		return meta{}, errors.Join(err, f.Truncate(m.Bytes))
 	}
 	return next, syncDir(dir)
 }
 
-// extend writes the spooled text behind what f holds, and commits.
-func (m meta) extend(dir string, f *os.File, sp *spool) (meta, error) {
-	if _, err := f.Seek(m.Bytes, io.SeekStart); err != nil {
-		return meta{}, err
+func writeBehind(f *os.File, x *indexer, gap string, sp *spool) error {
+	if _, err := f.Seek(x.bytes, io.SeekStart); err != nil {
+		return err
 	}
-	x := indexer{bytes: m.Bytes, newlines: m.Newlines, open: m.Open, marked: m.Marked}
-	out := io.MultiWriter(f, &x)
-	if m.Open && !sp.plain && sp.format == "" {
-		if _, err := out.Write([]byte("\n")); err != nil {
-			return meta{}, err
-		}
+	out := io.MultiWriter(f, x)
+	if _, err := io.WriteString(out, gap); err != nil {
+		return err
 	}
 	if _, err := io.Copy(out, io.NewSectionReader(sp.file, 0, sp.index.bytes)); err != nil {
-		return meta{}, err
+		return err
 	}
-	if err := f.Sync(); err != nil {
-		return meta{}, err
-	}
-	m.Plain, m.AsText = m.Plain && sp.plain, m.Plain || m.AsText || sp.asText
-	return m, m.commit(dir, x)
+	return f.Sync()
 }
 
 // commit writes the new marks and then the record; with its rename the upload

@@ -32,13 +32,13 @@ func (s *Store) Append(ctx context.Context, session, contentType string, r io.Re
 }
 
 func (s *Store) store(ctx context.Context, session, contentType string, r io.Reader,
-	commit func(key, *spool) (meta, error)) (Size, error) {
+	commit func(context.Context, key, *spool) (meta, error)) (Size, error) {
 	return s.storeSpool(ctx, session, func() (*spool, error) { return s.spool(ctx, contentType, r) }, commit)
 }
 
 // storeSpool takes an upload in, and commits it as the session's only writer.
 func (s *Store) storeSpool(ctx context.Context, session string, take func() (*spool, error),
-	commit func(key, *spool) (meta, error)) (Size, error) {
+	commit func(context.Context, key, *spool) (meta, error)) (Size, error) {
 	if session == "" {
 		return Size{}, gate.Errorf(gate.CodeValidation, "the session is empty")
 	}
@@ -53,7 +53,7 @@ func (s *Store) storeSpool(ctx context.Context, session string, take func() (*sp
 		return Size{}, err
 	}
 	defer unlock()
-	m, err := commit(k, sp)
+	m, err := commit(ctx, k, sp)
 	if err != nil {
 		return Size{}, storing(err)
 	}
@@ -67,6 +67,9 @@ func (s *Store) Read(ctx context.Context, session string) (io.ReadCloser, Size, 
 		return nil, Size{}, err
 	}
 	dir := s.sessionDir(keyOf(session))
+	if err := s.freshen(ctx, keyOf(session)); err != nil {
+		return nil, Size{}, gate.Errorf(gate.CodeInternal, "the transcript could not be read: %w", err)
+	}
 	f, m, err := openCommitted(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -94,7 +97,10 @@ type readCloser struct {
 }
 
 // Stat is the size of the session's transcript, and whether there is one.
-func (s *Store) Stat(_ context.Context, session string) (Size, bool, error) {
+func (s *Store) Stat(ctx context.Context, session string) (Size, bool, error) {
+	if err := s.freshen(ctx, keyOf(session)); err != nil {
+		return Size{}, false, gate.Errorf(gate.CodeInternal, "the transcript could not be read: %w", err)
+	}
 	m, err := readMeta(s.sessionDir(keyOf(session)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -105,7 +111,8 @@ func (s *Store) Stat(_ context.Context, session string) (Size, bool, error) {
 	return m.size(), true, nil
 }
 
-// Erase removes the session's transcript; it is no error if there is none.
+// Erase removes the session's transcript; it is no error if there is none. Copies
+// that other replicas have are not read any more, and are removed soon.
 func (s *Store) Erase(ctx context.Context, session string) error {
 	k := keyOf(session)
 	unlock, err := s.writer(ctx, k)
@@ -113,15 +120,23 @@ func (s *Store) Erase(ctx context.Context, session string) error {
 		return err
 	}
 	defer unlock()
-	dir := s.sessionDir(k)
-	// The commit record first: what is left after a crash is then no transcript.
-	if err := os.Remove(filepath.Join(dir, metaName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return gate.Errorf(gate.CodeInternal, "the transcript could not be erased: %w", err)
+	if s.shared != nil {
+		err = s.shared.EraseText(ctx, k)
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := errors.Join(err, s.remove(k)); err != nil {
 		return gate.Errorf(gate.CodeInternal, "the transcript could not be erased: %w", err)
 	}
 	return nil
+}
+
+// remove takes a session's files away. The caller is the session's only writer.
+func (s *Store) remove(k key) error {
+	dir := s.sessionDir(k)
+	// The commit record first: what is left after a crash is then no transcript.
+	if err := os.Remove(filepath.Join(dir, metaName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(dir)
 }
 
 // writer waits until the caller is the only writer of the session, here and in

@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,6 +27,9 @@ type Options struct {
 	// MaxMessageBytes bounds one message, since a message is decoded in memory.
 	// 0: 32 MiB.
 	MaxMessageBytes int
+	// Shared has the transcripts of all replicas; what Dir holds are then copies,
+	// brought up to date before they are read. nil: Dir alone has them.
+	Shared gate.SharedTexts
 }
 
 const (
@@ -37,8 +41,10 @@ const (
 // implements [gate.Transcripts] and is safe for concurrent use.
 type Store struct {
 	dir        string
-	tmp        string   // this process's own temporary directory
-	lock       *os.File // held as long as tmp is in use
+	sessions   string           // where sessions' files are; those of shared texts apart
+	tmp        string           // this process's own temporary directory
+	lock       *os.File         // held as long as tmp is in use
+	shared     gate.SharedTexts // nil: none
 	roots      []root
 	maxBytes   int64
 	maxMessage int
@@ -48,6 +54,10 @@ type Store struct {
 	countFurther int64
 	indexes      indexCache
 	closeOnce    sync.Once
+
+	ending  context.Context // ends with Close
+	end     context.CancelFunc
+	running sync.WaitGroup
 }
 
 var _ gate.Transcripts = (*Store)(nil)
@@ -69,7 +79,7 @@ func Open(opt Options) (*Store, error) {
 		return nil, fmt.Errorf("transcripts: %w", err)
 	}
 	s := &Store{
-		dir: dir, maxBytes: defaultMaxBytes, maxMessage: defaultMaxMessageBytes, countFurther: defaultCountFurther,
+		dir: dir, shared: opt.Shared, maxBytes: defaultMaxBytes, maxMessage: defaultMaxMessageBytes, countFurther: defaultCountFurther,
 		searches: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))),
 	}
 	if opt.MaxBytes > 0 {
@@ -84,22 +94,33 @@ func Open(opt Options) (*Store, error) {
 	if s.roots, err = cleanRoots(opt.Roots); err != nil {
 		return nil, err
 	}
-	for _, d := range []string{"sessions", "locks", "tmp"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+	s.sessions = filepath.Join(dir, "sessions")
+	if s.shared != nil { // copies are removed and replaced: never what is here alone
+		s.sessions = filepath.Join(dir, "copies")
+	}
+	for _, d := range []string{s.sessions, filepath.Join(dir, "locks"), filepath.Join(dir, "tmp")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("transcripts: %w", err)
 		}
 	}
 	if err := s.ownTemp(); err != nil {
 		return nil, fmt.Errorf("transcripts: %w", err)
 	}
+	s.ending, s.end = context.WithCancel(context.Background())
+	if s.shared != nil {
+		s.running.Go(s.sweepingErased)
+	}
 	return s, nil
 }
 
-// Close removes the process's temporary directory. Transcripts that are still
+// Close ends the work in the background and removes the process's temporary
+// directory. Transcripts that are still
 // open lose their path, not their content.
 func (s *Store) Close() error {
 	var err error
 	s.closeOnce.Do(func() {
+		s.end()
+		s.running.Wait()
 		err = errors.Join(os.RemoveAll(s.tmp), s.lock.Close())
 	})
 	return err
@@ -173,7 +194,7 @@ type key [sha256.Size]byte
 func keyOf(session string) key { return sha256.Sum256([]byte(session)) }
 
 func (s *Store) sessionDir(k key) string {
-	return filepath.Join(s.dir, "sessions", hex.EncodeToString(k[:]))
+	return filepath.Join(s.sessions, hex.EncodeToString(k[:]))
 }
 
 // temp makes an empty file in the process's temporary directory.

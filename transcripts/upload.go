@@ -38,21 +38,16 @@ func (s *Store) AppendFile(ctx context.Context, session, format string, at int64
 		}
 		return sp, err
 	}
-	return s.storeSpool(ctx, session, take, func(k key, sp *spool) (meta, error) {
+	return s.storeSpool(ctx, session, take, func(ctx context.Context, k key, sp *spool) (meta, error) {
 		if at == 0 {
-			return s.commitReplace(k, sp)
+			return s.commitReplace(ctx, k, sp)
 		}
-		m, err := readMeta(s.sessionDir(k))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return meta{}, err
-		}
-		if m.Format != format || m.Bytes != at {
-			return meta{}, gate.Errorf(gate.CodeConflict, "%d bytes of this file are here, not %d: send it from its start", m.Bytes, at)
-		}
-		if err := s.endsWith(k, at, after); err != nil {
-			return meta{}, err
-		}
-		return s.commitAppend(k, sp)
+		return s.commitFitting(ctx, k, sp, func(m meta) error {
+			if m.Format != format || m.Bytes != at {
+				return gate.Errorf(gate.CodeConflict, "%d bytes of this file are here, not %d: send it from its start", m.Bytes, at)
+			}
+			return s.endsWith(k, at, after)
+		})
 	})
 }
 
@@ -123,6 +118,9 @@ func (s *Store) openUpload(k key) (*os.File, *hostFile, error) {
 // UploadedAnswer is [Store.Answer] of a session file that was uploaded. It waits
 // for nothing: who uploads sends the file when it is complete.
 func (s *Store) UploadedAnswer(ctx context.Context, session string, since time.Time) (string, error) {
+	if err := s.freshen(ctx, keyOf(session)); err != nil {
+		return "", attaching(err)
+	}
 	f, h, err := s.openUpload(keyOf(session))
 	if err == nil && h == nil {
 		err = errNoAnswer

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"stopgate/gate"
 	"stopgate/prompthooks"
 	"stopgate/server"
+	"stopgate/store/postgres"
 	"stopgate/store/sqlite"
 	"stopgate/transcripts"
 )
@@ -46,7 +48,7 @@ func (o overrides) apply(s *config.Server) {
 type app struct {
 	gate        *gate.Gate
 	policies    *gate.Policies
-	store       gate.Store // nil offline
+	store       namedStore // nil offline
 	transcripts *transcripts.Store
 	runner      *commandhooks.Runner
 	models      *models
@@ -71,14 +73,34 @@ const (
 	shared sharing = true
 )
 
-// buildOn wires an app on the data directory.
+// namedStore is a store that says which one it is, without a secret.
+type namedStore interface {
+	gate.Store
+	fmt.Stringer
+}
+
+// openStore opens the database of the server file, or SQLite in the data
+// directory.
+func openStore(ctx context.Context, cfg config.Server, data sharing) (namedStore, error) {
+	if cfg.Database == "" {
+		return sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
+			Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
+	}
+	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records})
+	if _, says := errors.AsType[*gate.Error](err); err != nil && !says {
+		err = exit{exitUnreachable, err}
+	}
+	return store, err
+}
+
+// buildOn wires an app on the store and the data directory.
 func buildOn(ctx context.Context, cfg config.Server, data sharing, path string) (*app, error) {
-	store, err := sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
-		Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
+	store, err := openStore(ctx, cfg, data)
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), path)
+	texts, _ := store.(gate.SharedTexts) // nil: the data directory has them
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, path)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -94,7 +116,7 @@ func buildOffline(ctx context.Context, cfg config.Server, path string) (*app, er
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, dir.Path(), path)
+	a, err := build(ctx, cfg, dir.Path(), nil, path)
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
@@ -104,13 +126,14 @@ func buildOffline(ctx context.Context, cfg config.Server, path string) (*app, er
 	return a, nil
 }
 
-// build wires everything but the store. path is where interpreters are looked
+// build wires everything but the store. texts has the transcripts of all
+// replicas; nil: there is but one. path is where interpreters are looked
 // for when the system's own directories have none.
-func build(ctx context.Context, cfg config.Server, transcriptDir, path string) (*app, error) {
+func build(ctx context.Context, cfg config.Server, transcriptDir string, texts gate.SharedTexts, path string) (*app, error) {
 	a := &app{policies: &gate.Policies{}}
 	var errs []error
 	var err error
-	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Roots: cfg.Transcripts.Roots,
+	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Roots: cfg.Transcripts.Roots,
 		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine)})
 	errs = append(errs, err)
 	a.runner, err = commandhooks.New(ctx, commandOptions(cfg, path))

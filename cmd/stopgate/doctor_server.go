@@ -161,7 +161,11 @@ func (d *doctor) examine(s *examined) {
 		d.say(s.name(), gate.SeverityError, "", fmt.Sprintf("it is not ready (%s): store: %s", ready.Status, s.why("store")), "see the server's log; until then answers follow on_gate_error")
 		return
 	}
-	d.say(s.name(), severityOK, "", "reachable and ready, version "+ready.Version, "")
+	message := "reachable and ready, version " + ready.Version
+	if store := ready.Checks["store"].Reason; store != "" {
+		message += ", store " + store
+	}
+	d.say(s.name(), severityOK, "", message, "")
 }
 
 // examineAgent looks at an agent's hooks.

@@ -27,7 +27,7 @@ type keyPlace struct {
 	Data   string `placeholder:"DIR" help:"Without a server: the data directory ($$XDG_STATE_HOME/stopgate); a server may be using it."`
 }
 
-const keyPlaceHelp = "Works on the data directory, also while a server uses it; or, with --server or STOPGATE_SERVER, through that server's admin routes."
+const keyPlaceHelp = "Works on the data directory, or the database of the server file, also while a server uses it; or, with --server or STOPGATE_SERVER, through that server's admin routes."
 
 type keyCreateCommand struct {
 	Name    string   `required:"" help:"What people call it; no other living key may have it."`

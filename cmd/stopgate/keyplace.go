@@ -19,7 +19,6 @@ import (
 	"stopgate/access"
 	"stopgate/config"
 	"stopgate/gate"
-	"stopgate/store/sqlite"
 )
 
 // keys are what a key command works on: a data directory, or a server.
@@ -49,23 +48,22 @@ func (k keyPlace) open(p process, mayMake bool) (keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(cfg.Data, "stopgate.db")); errors.Is(err, fs.ErrNotExist) && !mayMake {
+	if _, err := os.Stat(filepath.Join(cfg.Data, "stopgate.db")); cfg.Database == "" && !mayMake && errors.Is(err, fs.ErrNotExist) {
 		return nil, exit{exitInput, fmt.Errorf("data directory %q holds no store: name it with --data, or a server with --server", cfg.Data)}
 	}
-	store, err := sqlite.Open(p.ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability), Now: time.Now})
+	cfg.Retention = config.Retention{} // a key command deletes nothing
+	store, err := openStore(p.ctx, cfg, shared)
 	if err != nil {
 		return nil, err
 	}
-	return localKeys{store, cfg}, nil
+	return localKeys{store}, nil
 }
 
-// localKeys are those of a data directory.
-type localKeys struct {
-	store gate.Store
-	cfg   config.Server
-}
+// localKeys are those of a data directory, or of the database that the server
+// file names.
+type localKeys struct{ store namedStore }
 
-func (l localKeys) where() string { return l.cfg.Data }
+func (l localKeys) where() string { return l.store.String() }
 func (l localKeys) close() error  { return l.store.Close() }
 
 func (l localKeys) create(ctx context.Context, k gate.Key) (madeKey, error) {

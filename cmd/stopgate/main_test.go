@@ -25,8 +25,12 @@ func TestMain(m *testing.M) {
 // The scripts run the real program; each is a page to read. Lines with
 // [contract] need the contract beside the checkout.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+	testscript.Run(t, scripts(t, "script"))
+}
+
+func scripts(t *testing.T, dir string) testscript.Params {
+	return testscript.Params{
+		Dir: filepath.Join("testdata", dir),
 		Setup: func(env *testscript.Env) error {
 			examples, _ := contract.Find("spec/examples")
 			env.Setenv("AZURE", examples)
@@ -53,7 +57,7 @@ func TestScripts(t *testing.T) {
 			"exits":   exits,
 			"model":   model,
 		},
-	})
+	}
 }
 
 // freePort is a port that nobody listens on now.

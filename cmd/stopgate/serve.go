@@ -85,7 +85,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
 	}
 	s, err := server.New(server.Options{
-		Gate: app.gate, Store: app.store, Policies: app.policies, Transcripts: uploads{app.transcripts}, Metrics: metrics,
+		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Policies: app.policies, Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
 		Protocol: findProtocol, ProtocolNames: wire.Names(), FindAnswer: app.findAnswer,
 		Login: login, MintKey: access.Mint, TLS: secure,
@@ -153,7 +153,7 @@ func announce(log *slog.Logger, app *app, cfg config.Server, address string) {
 	if cfg.Auth.TLS != nil {
 		scheme = "https://"
 	}
-	log.Info("listening", "url", scheme+address, "data", cfg.Data, "version", version)
+	log.Info("listening", "url", scheme+address, "data", cfg.Data, "store", app.store.String(), "version", version)
 	announceAccess(log, app, cfg, address)
 	for name, check := range app.ready(context.Background()) {
 		if check.OK {

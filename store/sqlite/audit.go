@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/store/record"
 )
 
 // entry is the audit entry of a change by somebody at a moment.
@@ -23,7 +24,7 @@ func insertAudit(c *conn, e gate.AuditEntry) error {
 // Audit lists changes, newest first. Nothing ever leaves the table, so that the
 // row's number is the order.
 func (s *Store) Audit(ctx context.Context, f gate.AuditFilter) (entries []gate.AuditEntry, next string, err error) {
-	if f.Limit, err = pageLimit(f.Limit); err != nil {
+	if f.Limit, err = record.PageLimit(f.Limit); err != nil {
 		return nil, "", err
 	}
 	query, args, err := selectAudit(f)
@@ -38,7 +39,7 @@ func (s *Store) Audit(ctx context.Context, f gate.AuditFilter) (entries []gate.A
 	var last int64
 	for rows.Next() {
 		if len(entries) == f.Limit { // one more was asked for, to know that there is one
-			return entries, auditCursor.text(last), nil
+			return entries, record.AuditCursor(last), nil
 		}
 		var e gate.AuditEntry
 		var at int64
@@ -61,15 +62,15 @@ func selectAudit(f gate.AuditFilter) (query string, args []any, err error) {
 		}
 	}
 	if !f.Since.IsZero() {
-		add(`at >= ?`, millisUp(f.Since))
+		add(`at >= ?`, record.MillisUp(f.Since))
 	}
 	if !f.Until.IsZero() {
-		add(`at < ?`, millisUp(f.Until))
+		add(`at < ?`, record.MillisUp(f.Until))
 	}
 	if f.Cursor != "" {
-		seq, ok := auditCursor.read(f.Cursor)
-		if !ok {
-			return "", nil, gate.Errorf(gate.CodeValidation, "cursor %.40q is not one of ours", f.Cursor)
+		seq, err := record.ReadAuditCursor(f.Cursor)
+		if err != nil {
+			return "", nil, err
 		}
 		add(`seq < ?`, seq)
 	}
@@ -79,6 +80,3 @@ func selectAudit(f gate.AuditFilter) (query string, args []any, err error) {
 	}
 	return query + ` ORDER BY seq DESC LIMIT ?`, append(args, int64(f.Limit+1)), nil
 }
-
-// millisUp is the first whole millisecond that is not before t.
-func millisUp(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }

@@ -2,28 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql/driver"
-	"encoding/binary"
 	"time"
 
 	"stopgate/gate"
+	"stopgate/store/record"
 )
-
-// keyLife is how long a key is kept from its reservation (DESIGN §5).
-const keyLife = 24 * time.Hour
-
-// idempotencyID is what a key is stored as: of one size whatever a caller
-// sends, and no credential on disk.
-func idempotencyID(k gate.IdempotencyKey) []byte {
-	h := sha256.New()
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(k.Credential)))
-	h.Write(n[:])
-	h.Write([]byte(k.Credential))
-	h.Write([]byte(k.Key))
-	return h.Sum(nil)
-}
 
 // Reserve claims a key. A reservation whose lease is over can be claimed anew
 // with the same body; another body is a mismatch for as long as the key is
@@ -41,7 +25,7 @@ type keyClaim struct {
 }
 
 func claimOf(r gate.Request, now time.Time) keyClaim {
-	return keyClaim{idempotencyID(r.Key), r.Body[:], now}
+	return keyClaim{record.KeyID(r.Key), r.Body[:], now}
 }
 
 // holding is what the key holds already. A key that has been kept for its time
@@ -64,7 +48,7 @@ func (k keyClaim) held(c *conn) (holding, error) {
 	evaluation, answered := v[3].(string)
 	running := !answered && k.now.UnixMilli() < lease
 	switch {
-	case reserved <= k.now.Add(-keyLife).UnixMilli() && !running:
+	case reserved <= k.now.Add(-record.KeyLife).UnixMilli() && !running:
 		return holding{row: true}, nil
 	case string(body) != string(k.body):
 		return holding{}, gate.Errorf(gate.CodeIdempotencyMismatch, "idempotency key was used with another request body")
@@ -123,7 +107,7 @@ func (k keyClaim) answer(c *conn, has holding, evaluation string) error {
 // Renew lengthens a lease: it ends that long from now. CodeConflict: the key is
 // not reserved any more, or by another request.
 func (s *Store) Renew(ctx context.Context, held gate.Reservation, lease time.Duration) error {
-	return s.writer.do(ctx, renew{idempotencyID(held.Key), held.Since.UnixMilli(), s.opt.Now().Add(lease).UnixMilli()})
+	return s.writer.do(ctx, renew{record.KeyID(held.Key), held.Since.UnixMilli(), s.opt.Now().Add(lease).UnixMilli()})
 }
 
 type renew struct {
@@ -146,7 +130,7 @@ func (w renew) apply(c *conn) error {
 // Release gives a key back; one that is answered, claimed by another request
 // since, or not there, stays as it is.
 func (s *Store) Release(ctx context.Context, held gate.Reservation) error {
-	return s.writer.do(ctx, release{idempotencyID(held.Key), held.Since.UnixMilli()})
+	return s.writer.do(ctx, release{record.KeyID(held.Key), held.Since.UnixMilli()})
 }
 
 type release struct {

@@ -4,12 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"stopgate/gate"
+	"stopgate/store/record"
 )
 
 const selectKeys = `SELECT id, name, hash, scopes, agents, created, created_by, expires, revoked, used FROM keys`
@@ -27,11 +26,7 @@ type addKey struct {
 
 func (w addKey) apply(c *conn) error {
 	k := w.key
-	scopes, err := json.Marshal(k.Scopes)
-	if err != nil {
-		return err
-	}
-	agents, err := json.Marshal(k.Agents)
+	row, err := record.EncodeKey(k)
 	if err != nil {
 		return err
 	}
@@ -44,7 +39,7 @@ func (w addKey) apply(c *conn) error {
 		return gate.Errorf(gate.CodeConflict, "key %q exists already: revoke it first, or choose another name", k.Name)
 	}
 	err = c.exec(`INSERT INTO keys (id, name, hash, scopes, agents, created, created_by, expires, revoked, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0)`,
-		k.ID, k.Name, k.Hash[:], string(scopes), string(agents), w.at, w.by.Name, millis(k.Expires))
+		k.ID, k.Name, row.Hash, string(row.Scopes), string(row.Agents), w.at, w.by.Name, row.Expires)
 	if err != nil {
 		return err
 	}
@@ -124,34 +119,9 @@ func (s *Store) Keys(ctx context.Context) ([]gate.Key, error) {
 }
 
 func scanKey(row interface{ Scan(...any) error }) (gate.Key, error) {
-	var k gate.Key
-	var hash, scopes, agents []byte
-	var created, expires, revoked, used int64
-	if err := row.Scan(&k.ID, &k.Name, &hash, &scopes, &agents, &created, &k.CreatedBy, &expires, &revoked, &used); err != nil {
-		return k, err
+	var r record.Key
+	if err := row.Scan(&r.ID, &r.Name, &r.Hash, &r.Scopes, &r.Agents, &r.Created, &r.CreatedBy, &r.Expires, &r.Revoked, &r.LastUsed); err != nil {
+		return gate.Key{}, err
 	}
-	if copy(k.Hash[:], hash) != len(k.Hash) || len(hash) != len(k.Hash) {
-		return k, fmt.Errorf("store key %q is damaged: its hash has %d bytes", k.ID, len(hash))
-	}
-	if err := errors.Join(json.Unmarshal(scopes, &k.Scopes), json.Unmarshal(agents, &k.Agents)); err != nil {
-		return k, fmt.Errorf("store key %q is damaged: %w", k.ID, err)
-	}
-	k.Created, k.Expires, k.Revoked, k.LastUsed = moment(created), moment(expires), moment(revoked), moment(used)
-	return k, nil
-}
-
-// millis is a time in Unix milliseconds, 0 where there is none.
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-// moment is the time that millis wrote.
-func moment(millis int64) time.Time {
-	if millis == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(millis).UTC()
+	return r.Decode()
 }

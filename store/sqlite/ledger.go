@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"stopgate/gate"
+	"stopgate/store/record"
 )
 
 const selectCounts = `SELECT stops, prompts, started, prompt_id, reason, context, answer, same FROM counts
@@ -52,10 +53,10 @@ type commit struct {
 	claim   keyClaim    // the zero value: no key
 	settled gate.Counts // what next and row were settled with
 	next    gate.Counts
-	row     row
+	row     record.Row
 }
 
-func (w *commit) size() int { return len(w.row.head) + len(w.row.evidence) + len(w.row.payload) }
+func (w *commit) size() int { return w.row.Size() }
 
 // settle asks for what is to be stored with these counts, and encodes it.
 func (w *commit) settle(now gate.Counts) (err error) {
@@ -64,9 +65,9 @@ func (w *commit) settle(now gate.Counts) (err error) {
 			err = fmt.Errorf("store commit: Settle panicked: %v", p)
 		}
 	}()
-	next, record := w.Settle(now)
+	next, decided := w.Settle(now)
 	w.settled, w.next = now, next
-	w.row, err = encode(&record, w.row)
+	w.row, err = record.Encode(&decided, w.row)
 	return err
 }
 
@@ -95,11 +96,11 @@ func (w *commit) apply(c *conn) error {
 			return err
 		}
 	}
-	if err := w.row.insert(c, w.claim.id); err != nil {
+	if err := insert(c, &w.row, w.claim.id); err != nil {
 		return err
 	}
-	if w.row.session != "" {
-		if err := joinSession(c, w.row.session, w.row.agent); err != nil {
+	if w.row.Session != "" {
+		if err := joinSession(c, w.row.Session, w.row.Agent); err != nil {
 			return err
 		}
 	}
@@ -109,7 +110,7 @@ func (w *commit) apply(c *conn) error {
 		}
 	}
 	if w.claim.id != nil {
-		return w.claim.answer(c, key, w.row.id)
+		return w.claim.answer(c, key, w.row.ID)
 	}
 	return nil
 }

@@ -141,6 +141,9 @@ func (s *Store) present() error {
 	return fmt.Errorf("store %q was removed or replaced while it was in use: start the service again", s.file)
 }
 
+// String names the store for people.
+func (s *Store) String() string { return "sqlite " + s.file }
+
 // Close writes what is queued and lets the directory go. Calls after it fail;
 // closing twice is no error.
 func (s *Store) Close() error {

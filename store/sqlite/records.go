@@ -1,35 +1,27 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"strings"
 
 	"stopgate/gate"
-)
-
-const (
-	defaultPage = 100
-	maxPage     = 1000
+	"stopgate/store/record"
 )
 
 // Record is one evaluation, whole.
 func (s *Store) Record(ctx context.Context, id string) (gate.Record, error) {
-	var w row
+	var w record.Row
 	err := s.reads.QueryRowContext(ctx, `SELECT `+listColumns+`, e.evidence, e.payload FROM evaluations AS e WHERE e.id = ?`, id).
-		Scan(&w.seq, &w.id, &w.agent, &w.session, &w.event, &w.decision, &w.head, &w.evidence, &w.payload)
+		Scan(&w.Seq, &w.ID, &w.Agent, &w.Session, &w.Event, &w.Decision, &w.Head, &w.Evidence, &w.Payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return gate.Record{}, gate.Errorf(gate.CodeNotFound, "evaluation %q is not known", id)
 	}
 	if err != nil {
 		return gate.Record{}, explain(err)
 	}
-	return w.decode()
+	return w.Decode()
 }
 
 const listColumns = `e.seq, e.id, e.agent, e.session, e.event, e.decision, e.head`
@@ -53,7 +45,7 @@ func (s *Store) Records(ctx context.Context, f gate.RecordFilter) ([]gate.Record
 
 // page is one page of records without payload and evidence.
 func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.Record, next string, err error) {
-	if f.Limit, err = pageLimit(f.Limit); err != nil {
+	if f.Limit, err = record.PageLimit(f.Limit); err != nil {
 		return nil, "", err
 	}
 	query, args, err := selectPage(f)
@@ -69,31 +61,23 @@ func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.R
 	var bytes int
 	for rows.Next() {
 		if len(records) == f.Limit { // one more was asked for, to know that there is one
-			return records, recordCursor.text(last), nil
+			return records, record.Cursor(last), nil
 		}
-		var w row
-		if err := rows.Scan(&w.seq, &w.id, &w.agent, &w.session, &w.event, &w.decision, &w.head); err != nil {
+		var w record.Row
+		if err := rows.Scan(&w.Seq, &w.ID, &w.Agent, &w.Session, &w.Event, &w.Decision, &w.Head); err != nil {
 			return nil, "", explain(err)
 		}
-		bytes += len(w.head) + len(w.agent) + len(w.session)
+		bytes += w.Size()
 		if bytes > gate.PageBytes && len(records) > 0 {
-			return records, recordCursor.text(last), nil
+			return records, record.Cursor(last), nil
 		}
-		r, err := w.decode()
+		r, err := w.Decode()
 		if err != nil {
 			return nil, "", err
 		}
-		records, last = append(records, r), w.seq
+		records, last = append(records, r), w.Seq
 	}
 	return records, "", explain(rows.Err())
-}
-
-// pageLimit is how many a page may have, the default for 0.
-func pageLimit(limit int) (int, error) {
-	if limit < 0 || limit > maxPage {
-		return 0, gate.Errorf(gate.CodeValidation, "limit %d is not in 1…%d", limit, maxPage)
-	}
-	return cmp.Or(limit, defaultPage), nil
 }
 
 // selectPage writes the query of one page. The text is ours alone; whatever a
@@ -127,19 +111,19 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 		add(`e.decision <> 'allow' AND e.decision = ?`, string(f.Decision))
 	}
 	if !f.Since.IsZero() {
-		add(order+` >= ?`, nanos(f.Since))
+		add(order+` >= ?`, record.Nanos(f.Since))
 	}
 	if !f.Until.IsZero() {
-		add(order+` < ?`, nanos(f.Until))
+		add(order+` < ?`, record.Nanos(f.Until))
 	}
 	if f.DryRun != nil {
 		// A flag that is false is not written. A BLOB would be read as JSONB.
 		add(`(json_extract(CAST(e.head AS TEXT), '$.dry_run') IS NOT NULL) = ?`, *f.DryRun)
 	}
 	if f.Cursor != "" {
-		seq, ok := recordCursor.read(f.Cursor)
-		if !ok {
-			return "", nil, gate.Errorf(gate.CodeValidation, "cursor %.40q is not one of ours", f.Cursor)
+		seq, err := record.ReadCursor(f.Cursor)
+		if err != nil {
+			return "", nil, err
 		}
 		add(order+` < ?`, seq)
 	}
@@ -148,34 +132,6 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 		query += ` WHERE ` + strings.Join(where, ` AND `)
 	}
 	return query + ` ORDER BY ` + order + ` DESC LIMIT ?`, append(args, int64(f.Limit+1)), nil
-}
-
-// cursor is what a kind of cursor begins its sum with. A cursor is the place of
-// the last row shown, with a sum that tells ours from what somebody made up, and
-// from those of another list.
-type cursor string
-
-const (
-	recordCursor cursor = "stopgate cursor 1\x00"
-	auditCursor  cursor = "stopgate audit cursor 1\x00"
-)
-
-func (c cursor) text(seq int64) string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(seq))
-	return base64.RawURLEncoding.EncodeToString(append(b, c.sum(b)...))
-}
-
-func (c cursor) read(text string) (seq int64, ok bool) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != 12 || string(b[8:]) != string(c.sum(b[:8])) {
-		return 0, false
-	}
-	return int64(binary.BigEndian.Uint64(b)), true
-}
-
-func (c cursor) sum(b []byte) []byte {
-	sum := sha256.Sum256(append([]byte(c), b...))
-	return sum[:4]
 }
 
 // ofAgents is the condition that a column matches one of the patterns. Names

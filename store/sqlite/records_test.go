@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/store/record"
 	"stopgate/store/storetest"
 )
 
@@ -20,7 +21,7 @@ func TestPlans(t *testing.T) {
 		want   string
 	}{
 		{"all", gate.RecordFilter{}, "SCAN e"},
-		{"cursor", gate.RecordFilter{Cursor: recordCursor.text(5)}, "SEARCH e USING INTEGER PRIMARY KEY (rowid<?)"},
+		{"cursor", gate.RecordFilter{Cursor: record.Cursor(5)}, "SEARCH e USING INTEGER PRIMARY KEY (rowid<?)"},
 		{"time", gate.RecordFilter{Since: now, Until: now}, "SEARCH e USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
 		{"agent", gate.RecordFilter{Agent: "a"}, "SEARCH e USING INDEX evaluations_agent (agent=?)"},
 		{"agent and time", gate.RecordFilter{Agent: "a", Since: now}, "SEARCH e USING INDEX evaluations_agent (agent=? AND rowid>?)"},

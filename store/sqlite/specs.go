@@ -2,13 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 
 	"stopgate/gate"
+	"stopgate/store/record"
 )
 
 const specColumns = `kind, name, document, version, etag, by, at, deleted`
@@ -62,7 +61,7 @@ func (w *putSpec) apply(c *conn) error {
 	if w.ifMatch != "" && (!exists || w.ifMatch != "*" && w.ifMatch != etag) {
 		return gate.Errorf(gate.CodePreconditionFailed, "%s %q has changed: its ETag is not %s any more", s.Kind, s.Name, w.ifMatch)
 	}
-	s.ETag = etagOf(s)
+	s.ETag = record.ETag(s)
 	err = c.exec(`INSERT INTO specs (kind, name, version, etag, document, by, at, deleted, born)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, (SELECT coalesce(max(seq), 0) + 1 FROM specs)))`,
 		string(s.Kind), s.Name, int64(s.Version), s.ETag, blob(s.Document), s.By, s.At, asInt(s.Deleted), born)
@@ -85,14 +84,6 @@ func (w *putSpec) audit(c *conn, existed bool) error {
 		e.Action = gate.SpecDeleted
 	}
 	return insertAudit(c, e)
-}
-
-// etagOf is a strong tag. Versions go on after a deletion, so it never comes
-// again; the document is in it for those who meet another data directory with
-// the same version.
-func etagOf(s *gate.StoredSpec) string {
-	sum := sha256.Sum256(s.Document)
-	return fmt.Sprintf(`"%d-%x"`, s.Version, sum[:8])
 }
 
 // Spec is the current version.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"stopgate/store/record"
 )
 
 const (
@@ -92,13 +94,13 @@ func (s *Store) sweep(ctx context.Context) error {
 	now := s.opt.Now()
 	if s.opt.Retention > 0 {
 		err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM evaluations WHERE seq < ?)`,
-			dropRecords(nanos(now.Add(-max(s.opt.Retention, keyLife)))))
+			dropRecords(record.Nanos(now.Add(-max(s.opt.Retention, record.KeyLife)))))
 		if err != nil {
 			return err
 		}
 	}
 	return s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM idempotency WHERE seq = (SELECT min(seq) FROM idempotency) AND reserved <= ?)`,
-		dropKeys(now.Add(-keyLife).UnixMilli(), now.UnixMilli()))
+		dropKeys(now.Add(-record.KeyLife).UnixMilli(), now.UnixMilli()))
 }
 
 // dropAll repeats a drop until it finds no more.

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -194,6 +195,33 @@ func failures(t *testing.T, s gate.Store) {
 		}
 	})
 	t.Run("ping", func(t *testing.T) { wantNoError(t, s.Ping(t.Context())) })
+}
+
+// cancelled: whoever leaves is told the truth, as is who asks later: an error
+// means that nothing was stored.
+func cancelled(t *testing.T, s gate.Store) {
+	key := gate.LedgerKey{Agent: "builder", Session: "s1"}
+	counted := 0
+	for n := range 60 {
+		ctx, cancel := context.WithCancel(t.Context())
+		if n == 0 {
+			cancel()
+		} else { // somewhere in the middle
+			time.AfterFunc(time.Duration(n)*20*time.Microsecond, cancel)
+		}
+		seen, err := s.Counts(t.Context(), key)
+		wantNoError(t, err)
+		err = s.Commit(ctx, rejection(key, seen, 1+n))
+		cancel()
+		_, missing := s.Record(t.Context(), ID(1+n))
+		if (err == nil) != (missing == nil) {
+			t.Fatalf("commit said %v, the record's look-up %v", err, missing)
+		}
+		if err == nil {
+			counted++
+		}
+		wantCounts(t, s, key, gate.Counts{StopRejections: counted})
+	}
 }
 
 // closing: what was acknowledged is in, what comes after fails.

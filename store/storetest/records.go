@@ -102,6 +102,7 @@ func filters(t *testing.T, s gate.Store) {
 		{"agents, and one of them", gate.RecordFilter{Agents: []string{"b*"}, Agent: "other"}, []int{}},
 		{"every agent", gate.RecordFilter{Agents: []string{"x", "*"}, DryRun: new(true)}, []int{3, 2}},
 		{"agents by name", gate.RecordFilter{Agents: []string{"other"}, Hook: "tests"}, []int{7}},
+		{"agents by pattern and name", gate.RecordFilter{Agents: []string{"b?", "other"}}, []int{7, 2}},
 		{"a pattern is a whole name", gate.RecordFilter{Agents: []string{"othe", "uther", "OTHER", "%", "o_her", "[o]ther", "o[t]*"}}, []int{}},
 		{"no agents", gate.RecordFilter{Agents: []string{}}, []int{}},
 		{"no SQL", gate.RecordFilter{Agent: "' OR 1=1 --"}, []int{}},
@@ -241,6 +242,28 @@ func hostileValues(t *testing.T, s gate.Store) {
 			}
 		})
 	}
+	t.Run("in look-ups and specs", func(t *testing.T) {
+		for _, name := range []string{"a\x00b", "\xff\xfe", "' OR '1'='1", strings.Repeat("x", 1<<20)} {
+			_, err := s.Record(t.Context(), name)
+			wantCode(t, err, gate.CodeNotFound)
+			for _, f := range []gate.RecordFilter{{Event: gate.EventName(name)}, {Decision: gate.Outcome(name)}, {Hook: name}} {
+				if found := list(t, s, f); len(found) != 0 {
+					t.Errorf("%.20q finds %v", name, found)
+				}
+			}
+			_, err = s.Spec(t.Context(), gate.SpecKind(name), name)
+			wantCode(t, err, gate.CodeNotFound)
+			put, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: name, Document: []byte(`{"a":"\u0000"}`)}, gate.Actor{Name: name, Credential: name, Address: name}, "")
+			wantNoError(t, err)
+			got, err := s.Spec(t.Context(), gate.HookSpec, name)
+			wantNoError(t, err)
+			if diff := cmp.Diff(put, got); diff != "" {
+				t.Errorf("spec %.20q (-put +got):\n%s", name, diff)
+			}
+			_, err = s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: name, Document: []byte(`{}`)}, me, name)
+			wantCode(t, err, gate.CodePreconditionFailed)
+		}
+	})
 	t.Run("credential and key do not run together", func(t *testing.T) {
 		for _, k := range []gate.IdempotencyKey{{Credential: "ab", Key: "c"}, {Credential: "a", Key: "bc"}, {Key: "abc"}, {Credential: "abc"}} {
 			if _, err := s.Reserve(t.Context(), gate.Request{Key: k, Body: [32]byte{}}, time.Minute); err != nil {

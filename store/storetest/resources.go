@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +92,49 @@ func specs(t *testing.T, s gate.Store) {
 	none, err := s.SpecHistory(t.Context(), gate.AgentSpec, "b")
 	if err != nil || len(none) != 0 {
 		t.Errorf("history of an unknown name is %v, %v", none, err)
+	}
+}
+
+// specConflicts: of many writers who have seen one version, one writes the next
+// (spec/azure.md 13); and versions stay a sequence without gaps.
+func specConflicts(t *testing.T, s gate.Store) {
+	spec := gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: []byte(`{}`)}
+	first, err := s.PutSpec(t.Context(), spec, me, "")
+	wantNoError(t, err)
+	var stored, refused atomic.Int32
+	var running sync.WaitGroup
+	for range 16 {
+		running.Go(func() {
+			switch _, err := s.PutSpec(t.Context(), spec, me, first.ETag); {
+			case err == nil:
+				stored.Add(1)
+			case gate.CodeOf(err) == gate.CodePreconditionFailed:
+				refused.Add(1)
+			}
+		})
+	}
+	running.Wait()
+	if stored.Load() != 1 || refused.Load() != 15 {
+		t.Errorf("%d were stored, %d refused; want 1 and 15", stored.Load(), refused.Load())
+	}
+	for range 8 {
+		running.Go(func() {
+			_, err := s.PutSpec(t.Context(), spec, me, "")
+			if err != nil {
+				t.Errorf("put: %v", err)
+			}
+		})
+	}
+	running.Wait()
+	history, err := s.SpecHistory(t.Context(), gate.AgentSpec, "a")
+	wantNoError(t, err)
+	for i, v := range history {
+		if v.Version != len(history)-i {
+			t.Errorf("history[%d] is version %d", i, v.Version)
+		}
+	}
+	if len(history) != 10 {
+		t.Errorf("%d versions, want 10", len(history))
 	}
 }
 

@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t testing.TB) gate.Store) {
 		{"Filters", filters},
 		{"Cursors", cursors},
 		{"Specs", specs},
+		{"SpecConflicts", specConflicts},
 		{"SpecOrder", specOrder},
 		{"Activations", activations},
 		{"Idempotency", idempotency},
@@ -42,6 +43,7 @@ func Run(t *testing.T, open func(t testing.TB) gate.Store) {
 		{"HostileValues", hostileValues},
 		{"Concurrency", concurrency},
 		{"Failures", failures},
+		{"Cancelled", cancelled},
 		{"Closing", closing},
 	} {
 		t.Run(part.name, func(t *testing.T) {
