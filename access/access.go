@@ -45,8 +45,8 @@ const (
 	// rememberedCredentials bounds what is remembered of credentials; one takes
 	// some 100 bytes.
 	rememberedCredentials = 10_000
-	// recentlyGood is how long a credential that was good is asked about though
-	// its address is locked out.
+	// recentlyGood is how long a credential that was good is looked at whatever
+	// else comes from its address.
 	recentlyGood = 10 * time.Minute
 )
 
@@ -74,26 +74,37 @@ func New(opt Options) (*Login, error) {
 // CodeUnauthenticated; CodeRateLimited after many of those from one address;
 // CodeOverloaded where it cannot be found out just now.
 //
-// From an address that is locked out no credential is looked at, good or bad,
-// but those that were good here within [recentlyGood]: behind a proxy all callers
-// have one address, and whoever guesses there locks out nobody who is at work.
+// An address that is locked out is told so for every further wrong credential,
+// and few of them are looked at. A good one comes in still, and one that was good
+// here within [recentlyGood] without being counted: behind a proxy all callers
+// have one address, and whoever guesses there locks out nobody else.
 func (l *Login) Caller(ctx context.Context, bearer string, certificate *x509.Certificate, from netip.Addr) (gate.Caller, error) {
 	if bearer == "" {
 		return callerOf(certificate, l.opt.Clients, l.opt.Now())
 	}
 	sum := sha256.Sum256([]byte(bearer))
-	if wait := l.failures.wait(from); wait > 0 && !l.recentlyGood(sum) {
-		return gate.Caller{}, &gate.Error{Code: gate.CodeRateLimited, Retry: wait,
-			Message: "too many wrong credentials came from this address: wait before you try another"}
+	var wait time.Duration
+	if !l.recentlyGood(sum) {
+		var check bool
+		if wait, check = l.failures.locked(from); !check {
+			return gate.Caller{}, lockedOut(wait)
+		}
 	}
 	who, err := l.bearer(ctx, bearer)
 	switch {
 	case err == nil:
 		l.recent.Add(sum, l.opt.Now())
+	case gate.CodeOf(err) == gate.CodeUnauthenticated && wait > 0:
+		return who, lockedOut(wait)
 	case gate.CodeOf(err) == gate.CodeUnauthenticated:
 		l.failures.add(from)
 	}
 	return who, err
+}
+
+func lockedOut(wait time.Duration) error {
+	return &gate.Error{Code: gate.CodeRateLimited, Retry: wait,
+		Message: "too many wrong credentials came from this address: wait before you try another"}
 }
 
 func (l *Login) recentlyGood(sum [32]byte) bool {
