@@ -264,6 +264,13 @@ func hostileValues(t *testing.T, s gate.Store) {
 			wantCode(t, err, gate.CodePreconditionFailed)
 		}
 	})
+	t.Run("patterns of agents", func(t *testing.T) {
+		for pattern, want := range map[string][]string{"?": {ID(11), ID(10), ID(9), ID(8), ID(5), ID(2)}, "u?": {ID(6)}, "' OR*": {ID(7)}, "zz*": {}} {
+			if diff := cmp.Diff(want, list(t, s, gate.RecordFilter{Agents: []string{pattern}})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", pattern, diff)
+			}
+		}
+	})
 	t.Run("credential and key do not run together", func(t *testing.T) {
 		for _, k := range []gate.IdempotencyKey{{Credential: "ab", Key: "c"}, {Credential: "a", Key: "bc"}, {Key: "abc"}, {Credential: "abc"}} {
 			if _, err := s.Reserve(t.Context(), gate.Request{Key: k, Body: [32]byte{}}, time.Minute); err != nil {
