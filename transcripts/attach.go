@@ -71,7 +71,11 @@ func (s *Store) attachInline(ctx context.Context, ev *gate.Event, inline []byte)
 		return nil, err
 	}
 	defer unlock()
-	if _, err := s.commitReplace(ctx, k, sp); err != nil {
+	m, err := s.commitReplace(ctx, k, sp)
+	if err == nil && m.View == "" { // it is shared, and not here
+		_, err = s.current(ctx, k)
+	}
+	if err != nil {
 		return nil, storing(err)
 	}
 	return s.viewSession(k)

@@ -101,7 +101,19 @@ func (s *Store) commitReplace(ctx context.Context, k key, sp *spool) (meta, erro
 		}
 		m.Generation = state.Generation
 	}
-	return s.keep(k, m, sp)
+	return s.kept(m.grown("", sp), func() (meta, error) { return s.keep(k, m, sp) })
+}
+
+// kept is the session's record once it was kept here. Where it is shared, it is
+// stored whatever becomes of the copy here, which is behind then: who is told of
+// an error would send it again. Such a record has no View.
+func (s *Store) kept(shared meta, keep func() (meta, error)) (meta, error) {
+	m, err := keep()
+	if err != nil && s.shared != nil {
+		shared.View = ""
+		return shared, nil
+	}
+	return m, err
 }
 
 // keep makes the spooled view the session's file. The caller is the session's
@@ -158,24 +170,18 @@ func (s *Store) commitFitting(ctx context.Context, k key, sp *spool, fits func(m
 		if m.Bytes+int64(len(gap))+sp.index.bytes > s.maxBytes {
 			return meta{}, tooLarge(s.maxBytes)
 		}
-		if s.shared == nil {
-			return s.extend(k, m, next, gap, sp)
+		if s.shared != nil {
+			state := gate.TextState{Generation: m.Generation, Bytes: m.Bytes}
+			now, err := s.shared.AppendText(ctx, k, state, next.form(), gapped{gap, sp.file}, int64(len(gap))+sp.index.bytes)
+			if errors.Is(err, gate.ErrTextChanged) {
+				continue // another replica was quicker: after that
+			}
+			if err != nil {
+				return meta{}, err
+			}
+			next.Generation = now.Generation
 		}
-		state := gate.TextState{Generation: m.Generation, Bytes: m.Bytes}
-		now, err := s.shared.AppendText(ctx, k, state, next.form(), gapped{gap, sp.file}, int64(len(gap))+sp.index.bytes)
-		if errors.Is(err, gate.ErrTextChanged) {
-			continue // another replica was quicker: after that
-		}
-		if err != nil {
-			return meta{}, err
-		}
-		next.Generation = now.Generation
-		if kept, err := s.extend(k, m, next, gap, sp); err == nil {
-			return kept, nil
-		}
-		// It is stored, whatever became of the copy here, which is behind now:
-		// who is told of an error would send it again.
-		return next.grown(gap, sp), nil
+		return s.kept(next.grown(gap, sp), func() (meta, error) { return s.extend(k, m, next, gap, sp) })
 	}
 }
 

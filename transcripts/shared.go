@@ -159,11 +159,11 @@ func (s *Store) sweepingErased() {
 	tick := time.NewTicker(sweepErasedEvery)
 	defer tick.Stop()
 	for {
-		_ = s.sweepErased(s.ending)
 		select {
 		case <-s.ending.Done():
 			return
 		case <-tick.C:
+			_ = s.sweepErased(s.ending)
 		}
 	}
 }

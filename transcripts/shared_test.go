@@ -350,6 +350,38 @@ func TestSharedAppendWithoutCopy(t *testing.T) {
 	}
 }
 
+// TestSharedReplaceWithoutCopy is the same of a transcript as a whole; an event
+// that brings one is not judged by an older.
+func TestSharedReplaceWithoutCopy(t *testing.T) {
+	_, one, two := sharing(t)
+	replace(t, one, "s", "first")
+	dir := one.sessionDir(keyOf("s"))
+	hinder := func() { // a file in the directory's place
+		t.Helper()
+		if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hinder()
+	size, err := one.Replace(t.Context(), "s", "text/plain", strings.NewReader("a\nb"))
+	if want := (Size{Bytes: 3, Lines: 2}); err != nil || size != want {
+		t.Errorf("replace: %+v, %v; want %+v", size, err, want)
+	}
+	if got := readAll(t, two, "s"); got != "a\nb" {
+		t.Errorf("the other replica reads %q", got)
+	}
+	ev := &gate.Event{Session: "s", InlineTranscript: []byte(`"third"`)}
+	if v, err := one.Attach(t.Context(), ev); err == nil {
+		t.Errorf("an event is judged with %v", v)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, attach(t, one, &gate.Event{Session: "s"})); got != "third" {
+		t.Errorf("it reads %q", got)
+	}
+}
+
 // TestSharedStoreIsDown: nothing is read from a copy of which nobody knows
 // whether it holds, and nothing is taken in.
 func TestSharedStoreIsDown(t *testing.T) {

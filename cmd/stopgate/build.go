@@ -87,10 +87,7 @@ func openStore(ctx context.Context, cfg config.Server, data sharing) (namedStore
 			Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
 	}
 	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records})
-	if _, says := errors.AsType[*gate.Error](err); err != nil && !says {
-		err = exit{exitUnreachable, err}
-	}
-	return store, err
+	return store, databaseError(err)
 }
 
 // buildOn wires an app on the store and the data directory.

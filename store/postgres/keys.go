@@ -25,8 +25,8 @@ func (s *Store) AddKey(ctx context.Context, k gate.Key, by gate.Actor) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, lockOf("keys")); err != nil {
 			return err
 		}
-		added, err := tx.Exec(ctx, `INSERT INTO stopgate.keys (id, name, hash, scopes, agents, created, created_by, expires, revoked, used)
-			SELECT $1, $2, $3, $4, $5, `+nowMillis+`, $6, $7, 0, 0
+		added, err := tx.Exec(ctx, `INSERT INTO stopgate.keys (seq, id, name, hash, scopes, agents, created, created_by, expires, revoked, used)
+			SELECT (SELECT coalesce(max(seq), 0) + 1 FROM stopgate.keys), $1, $2, $3, $4, $5, `+nowMillis+`, $6, $7::bigint, 0, 0
 			WHERE NOT EXISTS (SELECT FROM stopgate.keys WHERE id = $1 OR revoked = 0 AND name = $2)`,
 			bytesOf(k.ID), bytesOf(k.Name), row.Hash, row.Scopes, row.Agents, bytesOf(by.Name), row.Expires)
 		if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) keys(ctx context.Context, query string, args ...any) (list []gat
 			return err
 		}
 		list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (gate.Key, error) {
-			var r record.Key
+			var r record.APIKey
 			err := row.Scan((*text)(&r.ID), (*text)(&r.Name), &r.Hash, &r.Scopes, &r.Agents, &r.Created, (*text)(&r.CreatedBy),
 				&r.Expires, &r.Revoked, &r.LastUsed)
 			if err != nil {

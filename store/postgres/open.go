@@ -61,6 +61,7 @@ type Store struct {
 	listener  *pgx.ConnConfig // of the connection that hears of changes
 	pollEvery time.Duration   // how often it is looked for changes that were not heard of
 	patience  time.Duration   // [Patience]
+	long      chan struct{}   // one slot for each text on its way
 
 	ending  context.Context // ends with Close
 	end     context.CancelFunc
@@ -92,7 +93,8 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 	}
 	listener := cfg.ConnConfig.Copy()
 	listener.RuntimeParams["application_name"] += " listener"
-	s := &Store{where: Where(opt.URL), retention: opt.Retention, pool: pool, listener: listener, pollEvery: pollEvery, patience: Patience}
+	s := &Store{where: Where(opt.URL), retention: opt.Retention, pool: pool, listener: listener, pollEvery: pollEvery, patience: Patience,
+		long: make(chan struct{}, max(1, cfg.MaxConns/2))}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.running.Go(s.sweeping)
 	return s, nil

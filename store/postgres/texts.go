@@ -24,6 +24,19 @@ const (
 	textTime = 10 * time.Minute
 )
 
+// aside waits for one of the connections that texts may have: half of all, so
+// that however many are on their way, commits find one.
+func (s *Store) aside(ctx context.Context) (done func(), err error) {
+	select {
+	case s.long <- struct{}{}:
+		return func() { <-s.long }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("store is busy with other texts: %w", ctx.Err())
+	case <-s.ending.Done():
+		return nil, errClosed
+	}
+}
+
 // TextState is how far the text is.
 func (s *Store) TextState(ctx context.Context, key [32]byte) (state gate.TextState, err error) {
 	err = s.read(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
@@ -45,6 +58,11 @@ func scanState(row pgx.Row) (state gate.TextState, err error) {
 
 // ReplaceText makes the first n bytes of r the text.
 func (s *Store) ReplaceText(ctx context.Context, key [32]byte, form string, r io.ReaderAt, n int64) (state gate.TextState, err error) {
+	done, err := s.aside(ctx)
+	if err != nil {
+		return state, err
+	}
+	defer done()
 	err = s.writeWithin(ctx, textTime, func(ctx context.Context, tx pgx.Tx) error {
 		w := addition{store: s, tx: tx, key: key, id: []byte(rand.Text())}
 		if _, err := w.look(ctx); err != nil {
@@ -65,6 +83,11 @@ func (s *Store) ReplaceText(ctx context.Context, key [32]byte, form string, r io
 
 // AppendText adds the first n bytes of r to the text as it is in state.
 func (s *Store) AppendText(ctx context.Context, key [32]byte, state gate.TextState, form string, r io.ReaderAt, n int64) (next gate.TextState, err error) {
+	done, err := s.aside(ctx)
+	if err != nil {
+		return next, err
+	}
+	defer done()
 	id := []byte(rand.Text())
 	do := func(ctx context.Context, tx pgx.Tx) error {
 		w := addition{store: s, tx: tx, key: key, id: id}
@@ -169,9 +192,11 @@ func (w *addition) exec(ctx context.Context, text string, args ...any) error {
 // ReadText writes the text from state.Bytes on. It is of one moment: a
 // replacement meanwhile changes nothing of it.
 func (s *Store) ReadText(ctx context.Context, key [32]byte, state gate.TextState, w io.Writer) (gate.TextState, error) {
-	if s.ending.Err() != nil {
-		return state, errClosed
+	done, err := s.aside(ctx)
+	if err != nil {
+		return state, err
 	}
+	defer done()
 	ctx, cancel := context.WithTimeout(ctx, textTime)
 	defer cancel()
 	stalled := time.AfterFunc(s.patience, cancel)

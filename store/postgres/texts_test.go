@@ -2,12 +2,14 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"stopgate/gate"
 	"stopgate/store/postgres/postgrestest"
@@ -152,6 +154,37 @@ func TestTextsLostAnswer(t *testing.T) {
 	}
 }
 
+// TestTextsLeaveRoom: however many texts are on their way, and however slowly
+// they are read, commits go on.
+func TestTextsLeaveRoom(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := openForTest(t, url+"&pool_max_conns=4")
+	key := [32]byte{1}
+	state, err := s.AppendText(t.Context(), key, gate.TextState{}, "", strings.NewReader("x"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	for range 8 {
+		r, w := io.Pipe()
+		reading.Go(func() {
+			_, _ = s.ReadText(ctx, key, gate.TextState{Generation: state.Generation}, w)
+		})
+		defer r.Close() // until then its writer stands still
+	}
+	defer cancel()
+	for len(s.long) < cap(s.long) {
+		time.Sleep(time.Millisecond)
+	}
+	for n := range 3 {
+		if err := s.Commit(t.Context(), rejecting(gate.LedgerKey{}, gate.Counts{}, n+1)); err != nil {
+			t.Errorf("commit: %v", err)
+		}
+	}
+}
+
 // TestTextsWriter: the reader's own error is its own.
 func TestTextsWriter(t *testing.T) {
 	s := openForTest(t, postgrestest.Database(t))
@@ -162,7 +195,7 @@ func TestTextsWriter(t *testing.T) {
 	}
 	r, w := io.Pipe()
 	r.Close()
-	if _, err := s.ReadText(t.Context(), key, gate.TextState{Generation: state.Generation}, w); err != io.ErrClosedPipe {
+	if _, err := s.ReadText(t.Context(), key, gate.TextState{Generation: state.Generation}, w); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("read: %v", err)
 	}
 	if _, err := s.TextState(t.Context(), key); err != nil {

@@ -9,29 +9,30 @@ import (
 	"stopgate/gate"
 )
 
-// Key is an API key as its row holds it: lists are JSON, times are Unix
+// APIKey is an API key as its row holds it: lists are JSON, times are Unix
 // milliseconds, 0 for never.
-type Key struct {
+type APIKey struct {
+	Seq                                 int64
 	ID, Name, CreatedBy                 string
 	Hash, Scopes, Agents                []byte
 	Created, Expires, Revoked, LastUsed int64
 }
 
 // EncodeKey makes the row of a new key.
-func EncodeKey(k gate.Key) (Key, error) {
+func EncodeKey(k gate.Key) (APIKey, error) {
 	scopes, err := json.Marshal(k.Scopes)
 	if err != nil {
-		return Key{}, err
+		return APIKey{}, err
 	}
 	agents, err := json.Marshal(k.Agents)
 	if err != nil {
-		return Key{}, err
+		return APIKey{}, err
 	}
-	return Key{ID: k.ID, Name: k.Name, Hash: k.Hash[:], Scopes: scopes, Agents: agents, Expires: millis(k.Expires)}, nil
+	return APIKey{ID: k.ID, Name: k.Name, Hash: k.Hash[:], Scopes: scopes, Agents: agents, Expires: millis(k.Expires)}, nil
 }
 
 // Decode makes the key of a row.
-func (r Key) Decode() (gate.Key, error) {
+func (r APIKey) Decode() (gate.Key, error) {
 	k := gate.Key{ID: r.ID, Name: r.Name, CreatedBy: r.CreatedBy, Created: moment(r.Created), Expires: moment(r.Expires),
 		Revoked: moment(r.Revoked), LastUsed: moment(r.LastUsed)}
 	if len(r.Hash) != len(k.Hash) {

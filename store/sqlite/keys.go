@@ -119,7 +119,7 @@ func (s *Store) Keys(ctx context.Context) ([]gate.Key, error) {
 }
 
 func scanKey(row interface{ Scan(...any) error }) (gate.Key, error) {
-	var r record.Key
+	var r record.APIKey
 	if err := row.Scan(&r.ID, &r.Name, &r.Hash, &r.Scopes, &r.Agents, &r.Created, &r.CreatedBy, &r.Expires, &r.Revoked, &r.LastUsed); err != nil {
 		return gate.Key{}, err
 	}

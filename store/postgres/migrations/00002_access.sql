@@ -11,9 +11,10 @@ INSERT INTO stopgate.session_agents
     SELECT session, agent FROM stopgate.evaluations WHERE session <> ''
     UNION SELECT session, agent FROM stopgate.counts;
 
--- API keys, revoked ones included. Times are Unix milliseconds, 0 for never.
+-- API keys, revoked ones included, in the order in which they were made. Times
+-- are Unix milliseconds, 0 for never.
 CREATE TABLE stopgate.keys (
-    seq        BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    seq        BIGINT PRIMARY KEY,
     id         BYTEA  NOT NULL UNIQUE,
     name       BYTEA  NOT NULL,
     hash       BYTEA  NOT NULL, -- SHA-256 of the secret

@@ -1,0 +1,81 @@
+package record
+
+import (
+	"iter"
+
+	"stopgate/gate"
+)
+
+// Dump is everything that a store holds, as of one moment, for another to take
+// over. Each sequence is read once, and ends with its first error.
+type Dump struct {
+	Counts      iter.Seq2[Counts, error]
+	Evaluations iter.Seq2[Evaluation, error]
+	Hooks       iter.Seq2[Hook, error]
+	Specs       iter.Seq2[Spec, error] // every version, in order of Seq
+	Activations iter.Seq2[Activation, error]
+	Keys        iter.Seq2[Key, error]
+	Claims      iter.Seq2[Claim, error]
+	APIKeys     iter.Seq2[APIKey, error]
+	Changes     iter.Seq2[Change, error]
+	Rows        Rows // how many there are
+}
+
+// Rows counts what a [Dump] has.
+type Rows struct {
+	Counts, Evaluations, Hooks, Specs, Activations, Keys int64
+	Claims, APIKeys, Changes                             int64
+}
+
+// All is how many rows there are together.
+func (r Rows) All() int64 {
+	return r.Counts + r.Evaluations + r.Hooks + r.Specs + r.Activations + r.Keys + r.Claims + r.APIKeys + r.Changes
+}
+
+// Counts is one row of the ledger.
+type Counts struct {
+	gate.LedgerKey
+	gate.Counts
+}
+
+// Evaluation is one record, its Hooks left out, and the key that it answers.
+type Evaluation struct {
+	Row
+	Idempotency []byte // nil: none
+}
+
+// Hook took part in the evaluation at Seq.
+type Hook struct {
+	Seq  int64
+	Name string
+}
+
+// Spec is a version with its place among all, and the place of the version that
+// created it.
+type Spec struct {
+	gate.StoredSpec
+	Seq, Born int64
+}
+
+// Activation is a hook that was switched in a session.
+type Activation struct {
+	Session, Hook, By string
+	Active            bool
+	At                int64 // Unix milliseconds
+}
+
+// Key is an idempotency key.
+type Key struct {
+	ID, Body        []byte
+	Reserved, Lease int64  // Unix milliseconds
+	Evaluation      []byte // nil: not answered
+}
+
+// Claim is an agent that a session belongs to.
+type Claim struct{ Session, Agent string }
+
+// Change is an audit entry with its place; At stands for its Time.
+type Change struct {
+	gate.AuditEntry
+	Seq, At int64 // At in Unix milliseconds
+}
