@@ -142,8 +142,8 @@ func (p pemFiles) config(files TLSFiles) (*tls.Config, error) {
 	if !c.ClientCAs.AppendCertsFromPEM(p.clientCA) {
 		return nil, fmt.Errorf("client_ca %q holds no certificate", files.ClientCA)
 	}
-	// A client may log in by a key instead. A session that is resumed would bring
-	// its old certificate along past an authority that is no longer believed.
+	// A client may log in by a key instead. Without sessions, that an authority is
+	// no longer believed does not hang on how a resumed one is checked.
 	c.ClientAuth, c.SessionTicketsDisabled = tls.VerifyClientCertIfGiven, true
 	return c, nil
 }
