@@ -52,7 +52,7 @@ e2e: ## Gate the real agents (from npm, 650 MB), without a network
 lint: ## gofmt, go mod tidy, golangci-lint
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run: make fmt"; exit 1; }
 	go mod tidy -diff
-	go run $(GOLANGCI) run --build-tags e2e ./...
+	go run $(GOLANGCI) run --allow-parallel-runners --build-tags e2e ./...
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -48,6 +48,8 @@ var allowed = map[string][]string{
 	"stopgate/cmd/stopgate":          {"*"},
 
 	"stopgate/store/postgres/postgrestest": {},
+	"stopgate/access":                      {"stopgate/gate"},
+	"stopgate/access/oidc":                 {"stopgate/gate"},
 }
 
 // confined names the only package that may import a dependency (STYLE 15), with
@@ -64,6 +66,9 @@ var confined = map[string]string{
 	"cloud.google.com/go/auth":               "stopgate/prompthooks/gemini",
 	"github.com/openai/openai-go":            "stopgate/prompthooks/openai",
 	"github.com/anthropics/anthropic-sdk-go": "stopgate/prompthooks/anthropic",
+	"github.com/coreos/go-oidc":              "stopgate/access/oidc",
+	"github.com/hashicorp/golang-lru":        "stopgate/access",
+	"golang.org/x/time":                      "stopgate/access",
 	"github.com/failsafe-go/failsafe-go":     "stopgate/prompthooks",
 }
 

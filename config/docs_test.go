@@ -52,7 +52,8 @@ func TestServerFilePage(t *testing.T) {
 		"ollama":         "models: {providers: {ollama: {zzzzzzzzzz: 1}}}",
 		"sandbox":        "sandbox: {zzzzzzzzzz: 1}",
 		"sandbox limits": "sandbox: {limits: {zzzzzzzzzz: 1}}", "transcripts": "transcripts: {zzzzzzzzzz: 1}", "limits": "limits: {zzzzzzzzzz: 1}",
-		"retention": "retention: {zzzzzzzzzz: 1}",
+		"retention": "retention: {zzzzzzzzzz: 1}", "auth": "auth: {zzzzzzzzzz: 1}", "oidc": "auth: {oidc: {zzzzzzzzzz: 1}}", "tls": "auth: {tls: {zzzzzzzzzz: 1}}",
+		"rules": "auth: {oidc: {rules: [{zzzzzzzzzz: 1}]}}", "clients": "auth: {tls: {clients: [{zzzzzzzzzz: 1}]}}",
 	} {
 		t.Run("every key of "+name, func(t *testing.T) {
 			_, err := LoadServer(serverFile(t, file), env, nil)
@@ -82,9 +83,26 @@ func TestServerFilePage(t *testing.T) {
 			}
 		}
 	})
-	for _, reserved := range []string{"`auth`", "`redaction`", "`telemetry`"} {
+	for _, reserved := range []string{"`redaction`", "`telemetry`"} {
 		if !strings.Contains(text, reserved) {
 			t.Errorf("the page does not mention %s", reserved)
+		}
+	}
+}
+
+// The server file on the page about access is one.
+func TestAccessPage(t *testing.T) {
+	text, blocks := page(t, "access.md")
+	if len(blocks["yaml"]) != 1 {
+		t.Fatalf("the page has %d YAML blocks", len(blocks["yaml"]))
+	}
+	s := load(t, blocks["yaml"][0], environment(map[string]string{"HOME": "/home/dev"}))
+	if !s.Auth.Keys || s.Auth.OIDC == nil || len(s.Auth.OIDC.Rules) == 0 || s.Auth.TLS == nil || len(s.Auth.TLS.Clients) == 0 {
+		t.Errorf("it does not show every login: %+v", s.Auth)
+	}
+	for _, action := range gate.Actions {
+		if !strings.Contains(text, "`"+string(action)+"`") {
+			t.Errorf("the page does not mention %s", action)
 		}
 	}
 }

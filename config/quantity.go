@@ -51,7 +51,7 @@ func duration(o *object, name string, missing time.Duration) time.Duration {
 	if n == nil {
 		return missing
 	}
-	d, ok := parseDuration(n.text)
+	d, ok := ParseDuration(n.text)
 	if !ok || n.kind != textKind && n.kind != numberKind {
 		o.errorf(o.child(name), n.pos, "%s is %s, want a duration as 90s, 12h or 30d, or a number of seconds", name, n.describe())
 		return missing
@@ -59,7 +59,9 @@ func duration(o *object, name string, missing time.Duration) time.Duration {
 	return d
 }
 
-func parseDuration(s string) (time.Duration, bool) {
+// ParseDuration reads a duration as the server file has it: 90s, 12h, 30d, or a
+// number of seconds; not negative, and at most a hundred years.
+func ParseDuration(s string) (time.Duration, bool) {
 	const most = 100 * 365 * 24 * time.Hour
 	unit := time.Second
 	digits, days := strings.CutSuffix(s, "d")

@@ -18,6 +18,7 @@ type Server struct {
 	Database    Secret // postgres://… with its password; empty: SQLite in Data
 	Agents      string // directory of specs, loaded and watched; empty: none
 	HTTP        HTTP
+	Auth        Auth
 	HTTPHooks   HTTPHooks
 	Models      Models
 	Sandbox     Sandbox
@@ -107,9 +108,9 @@ func (s Server) validate(f *findings, at func(path string) pos) {
 	case err != nil:
 		f.errorf("listen", at("listen"), "listen is %q, want host:port as 127.0.0.1:8790: %s", s.Listen, err)
 		loopback = true // the address is wrong, not exposed: one finding is enough
-	case !loopback:
-		f.errorf("listen", at("listen"), "listen %q is reachable from other machines, and logins (auth) are not supported yet: "+
-			"listen on 127.0.0.1 or [::1] and put a proxy that authenticates before it", s.Listen)
+	case !loopback && !s.Auth.LoginNeeded():
+		f.errorf("listen", at("listen"), "listen %q is reachable from other machines, where anybody could change the gate: "+
+			"let them log in (auth in the server file, as auth: {keys: true}; then stopgate key create), or listen on 127.0.0.1 or [::1]", s.Listen)
 	}
 	switch s.Sandbox.Mode {
 	case SandboxAuto, SandboxBubblewrap, SandboxContainer, SandboxOff:

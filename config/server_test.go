@@ -192,8 +192,9 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"workspace without roots", "sandbox: {workspace: read-only}\n", "1:22: error: sandbox.workspace: sandbox.workspace is read-only, but"},
 		{"home as a tilde", "data: ~/x\n", "write ${HOME}"},
 		{"database", "database: mysql://u:p@h/d\n", "1:11: error: database: database does not begin with postgres://"},
-		{"auth", "auth: {}\n", "1:7: error: auth: auth is not supported yet"},
-		{"auth that is null", "auth:\n", "auth is not supported yet"},
+		{"auth of nobody", "auth: {}\n", "1:7: error: auth: auth says nobody may come in"},
+		{"auth that is null", "auth:\n", "auth says nobody may come in"},
+		{"auth without keys", "auth: {keys: false}\n", "auth says nobody may come in"},
 		{"redaction", "redaction: {}\n", "redaction is not supported yet"},
 		{"telemetry", "telemetry: {}\n", "telemetry is not supported yet"},
 		{"two documents", "---\nlisten: x\n---\nlisten: y\n", "file holds 2 documents"},
@@ -256,7 +257,7 @@ func TestServerListensOnLoopbackOnly(t *testing.T) {
 	for listen, loopback := range map[string]bool{"127.0.0.1:8790": true, "127.9.9.9:1": true, "[::1]:1": true, "localhost:0": true, "[::ffff:127.0.0.1]:1": true,
 		"0.0.0.0:8790": false, ":8790": false, "[::]:1": false, "192.168.0.1:1": false, "gate.example:1": false, "127.0.0.1.example:1": false} {
 		_, err := LoadServer("", atHome, func(s *Server) { s.Listen = listen })
-		if (err == nil) != loopback || err != nil && !strings.Contains(err.Error(), "put a proxy that authenticates before it") {
+		if (err == nil) != loopback || err != nil && !strings.Contains(err.Error(), "let them log in (auth in the server file") {
 			t.Errorf("%s: %v", listen, err)
 		}
 	}

@@ -116,6 +116,7 @@ func (r *serverReader) server() Server {
 		s.Listen = listen
 	}
 	s.HTTP = readHTTP(section(top, "http"))
+	s.Auth = r.auth(top)
 	s.HTTPHooks = r.httpHooks(section(top, "http_hooks"))
 	s.Models = r.models(section(top, "models"))
 	s.Sandbox = r.sandbox(section(top, "sandbox"))
@@ -142,7 +143,7 @@ func (r *serverReader) database(o *object) Secret {
 // reserved are keys that DESIGN §7 names and that do nothing yet: a setting
 // that is silently without effect is worse than none.
 func (r *serverReader) reserved() {
-	for _, name := range []string{"auth", "redaction", "telemetry"} {
+	for _, name := range []string{"redaction", "telemetry"} {
 		if r.top.node.has(name) {
 			r.top.errorf(name, r.top.node.find(name).pos, "%s is not supported yet: leave it out", name)
 			r.top.value(name)

@@ -568,8 +568,8 @@ func TestAzure12Activation(t *testing.T) {
 	if got := reason("s"); got != "al" {
 		t.Errorf("new thread: %q", got)
 	}
-	_ = m.SetActive(t.Context(), "s", "od", true, "")
-	_ = m.SetActive(t.Context(), "s", "al", false, "")
+	_ = m.SetActive(t.Context(), "s", "od", true, Actor{})
+	_ = m.SetActive(t.Context(), "s", "al", false, Actor{})
 	if got := reason("s"); got != "od" {
 		t.Errorf("switched thread: %q", got)
 	}
@@ -584,7 +584,7 @@ func TestAzure12Activation(t *testing.T) {
 		m := newMemory()
 		own := func(in Input) Verdict { return Verdict{Outcome: Block, Reason: string(in.Hook.Level)} }
 		g := newGate(m, answers{"h": own}, global(Hook{Name: "h"}), agent(Hook{Name: "h"}))
-		_ = m.SetActive(t.Context(), "s", "h", false, "")
+		_ = m.SetActive(t.Context(), "s", "h", false, Actor{})
 		if d := decide(t, g, stop("s")); d.Reason != string(CustomLevel) {
 			t.Errorf("blocked by %q, want the agent's own", d.Reason)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Code says what kind of error an [Error] is. The server turns it into a
@@ -37,6 +38,9 @@ type Error struct {
 	Message string    // starts with the subject, lower-case, no trailing stop
 	Details []Finding // where in the input, if there is more to say
 	Err     error     // the cause, for logs; may be nil
+	// Retry is when to try again, where the code is one of those that pass; 0:
+	// soon.
+	Retry time.Duration
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -40,6 +40,14 @@ func (g *Gate) Fail(ctx context.Context, ev Event, cause *Failure) Decision {
 	return d
 }
 
+// FailUnrecorded is Fail for a caller of whom nobody could say who it is: nothing
+// that it sent is kept.
+func (g *Gate) FailUnrecorded(ev Event, cause *Failure) Decision {
+	e := evaluation{gate: g, ev: &ev, id: g.NewID(), concerned: true, uncounted: true, gateError: cause}
+	d, _ := e.resolve(Counts{})
+	return d
+}
+
 // refuse makes an allow a block because the gate itself failed and was told to
 // block then. A Start cannot be blocked, and the last turn must end.
 func refuse(ev *Event, d *Decision) {

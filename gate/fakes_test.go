@@ -55,7 +55,7 @@ func (m *memory) Commit(_ context.Context, c Commit) error {
 	return nil
 }
 
-func (m *memory) SetActive(_ context.Context, session, hook string, on bool, _ string) error {
+func (m *memory) SetActive(_ context.Context, session, hook string, on bool, _ Actor) error {
 	if m.active[session] == nil {
 		m.active[session] = map[string]bool{}
 	}

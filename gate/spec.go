@@ -43,7 +43,7 @@ type StoredSpec struct {
 	Document json.RawMessage
 	Version  int    // 1, 2, … per kind and name; goes on after a deletion
 	ETag     string // quoted, as HTTP has it; changes with every version
-	By       string // who put it
+	By       string // who put it: the [Actor]'s name
 	At       int64  // when, in Unix milliseconds
 	Deleted  bool
 }

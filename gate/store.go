@@ -17,6 +17,8 @@ type Store interface {
 	Activations
 	Idempotency
 	Sessions
+	Keys
+	Audit
 	// Ping reports whether the store can be written.
 	Ping(ctx context.Context) error
 	Close() error
@@ -68,12 +70,12 @@ var ErrStale = &Error{Code: CodeConflict, Message: "counts have changed, and wit
 
 // Specs stores resources with their history.
 type Specs interface {
-	// PutSpec stores a new version (Kind, Name, Document and By are used) and
+	// PutSpec stores a new version (Kind, Name and Document are used) and
 	// answers it whole. ifMatch empty: unconditional; "*": only if one exists;
 	// else the ETag that must be current. CodePreconditionFailed.
-	PutSpec(ctx context.Context, s StoredSpec, ifMatch string) (StoredSpec, error)
+	PutSpec(ctx context.Context, s StoredSpec, by Actor, ifMatch string) (StoredSpec, error)
 	// DeleteSpec: CodeNotFound, CodePreconditionFailed.
-	DeleteSpec(ctx context.Context, kind SpecKind, name, by, ifMatch string) error
+	DeleteSpec(ctx context.Context, kind SpecKind, name string, by Actor, ifMatch string) error
 	// Spec is the current version. CodeNotFound.
 	Spec(ctx context.Context, kind SpecKind, name string) (StoredSpec, error)
 	// CurrentSpecs lists the current version of everything that is not
@@ -111,18 +113,21 @@ const PageBytes = 4 << 20
 // RecordFilter picks evaluations; the zero value of a field picks all.
 type RecordFilter struct {
 	Agent, Session string
-	Event          EventName
-	Decision       Outcome
-	Hook           string    // name of a hook that took part
-	Since, Until   time.Time // since inclusive, until exclusive
-	DryRun         *bool     // nil: dry runs and others
-	Limit          int       // 1…1000; 0 = 100
-	Cursor         string
+	// Agents are patterns (see [MatchName]), of which the agent matches one; nil
+	// picks all.
+	Agents       []string
+	Event        EventName
+	Decision     Outcome
+	Hook         string    // name of a hook that took part
+	Since, Until time.Time // since inclusive, until exclusive
+	DryRun       *bool     // nil: dry runs and others
+	Limit        int       // 1…1000; 0 = 100
+	Cursor       string
 }
 
 // Activations holds which agent-level hooks were switched in which thread.
 type Activations interface {
-	SetActive(ctx context.Context, session, hook string, active bool, by string) error
+	SetActive(ctx context.Context, session, hook string, active bool, by Actor) error
 	// Active maps the hooks that were switched in the session to their state.
 	Active(ctx context.Context, session string) (map[string]bool, error)
 }
@@ -166,9 +171,16 @@ type Reservation struct {
 type Sessions interface {
 	// Session: CodeNotFound when nothing is known of it.
 	Session(ctx context.Context, id string) (SessionState, error)
-	// EraseSession removes counts, activations and records of the session;
-	// nothing to remove is no error.
+	// EraseSession removes counts, activations, records and claims of the
+	// session, and its name from the audit; nothing to remove is no error.
 	EraseSession(ctx context.Context, id string) error
+	// SessionAgents lists the agents that a session belongs to: those of its
+	// events, and those it was claimed for. None of an unknown one.
+	SessionAgents(ctx context.Context, id string) ([]string, error)
+	// ClaimSession makes a session belong to an agent, too, unless it belongs to
+	// one of which mine says no: then nothing is stored. CodeNotFound. mine is
+	// pure, and may be called inside the transaction.
+	ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error
 }
 
 // SessionState is the body of GET /v1/sessions/{id}.

@@ -57,7 +57,7 @@ func TestActivatedHookIsNotSilentlyInactiveWhenTheStoreIsDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
 			g := newGate(m, answers{"approval": block("not approved")}, agent(), global(Hook{Name: "approval", Activation: OnDemand}))
-			if err := m.SetActive(t.Context(), "s", "approval", true, ""); err != nil {
+			if err := m.SetActive(t.Context(), "s", "approval", true, Actor{}); err != nil {
 				t.Fatal(err)
 			}
 			g.OnGateError = FailBlock

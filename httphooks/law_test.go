@@ -293,7 +293,7 @@ func (forgetful) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) {
 
 func (forgetful) Commit(_ context.Context, c gate.Commit) error { c.Settle(c.Seen); return nil }
 
-func (forgetful) SetActive(context.Context, string, string, bool, string) error { return nil }
+func (forgetful) SetActive(context.Context, string, string, bool, gate.Actor) error { return nil }
 
 func (forgetful) Active(context.Context, string) (map[string]bool, error) { return nil, nil }
 

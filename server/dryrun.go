@@ -18,6 +18,9 @@ func (s *Server) dryRun(c echo.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := s.confine(c, &ev); err != nil {
+			return err
+		}
 		return s.decide(c, ev, gate.Options{Specs: specs, AllActive: true, Caller: c.Request().Context()})
 	})
 }

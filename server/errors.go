@@ -3,7 +3,9 @@ package server
 import (
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -72,8 +74,12 @@ func (s *Server) writeError(err error, c echo.Context) {
 	}
 	e := s.publicError(err, c)
 	status := statuses[e.Code]
-	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		c.Response().Header().Set("Retry-After", "1")
+	switch status {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		seconds := max(1, int64(math.Ceil(e.Retry.Seconds())))
+		c.Response().Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+	case http.StatusUnauthorized:
+		c.Response().Header().Set("WWW-Authenticate", challenge(c.Request()))
 	}
 	var body errorBody
 	body.Error.Code = codeOn(c.Request().URL.Path, e.Code)

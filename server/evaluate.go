@@ -20,8 +20,14 @@ func (s *Server) evaluate(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		key, err := idempotencyKey(c.Request())
+		key, err := idempotencyKey(c)
 		if err != nil {
+			return err
+		}
+		if err := s.confine(c, &ev); err != nil {
+			if failure, ok := errors.AsType[*gate.Failure](err); ok {
+				return s.conclude(c, &ev, s.opt.Gate.Fail(s.running, ev, failure))
+			}
 			return err
 		}
 		if key.Key == "" {

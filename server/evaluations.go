@@ -17,21 +17,29 @@ func (s *Server) listEvaluations(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	who := callerOf(c)
+	filter.Agents = who.Agents
 	items, next, err := s.opt.Store.Records(c.Request().Context(), filter)
 	if err != nil {
 		return err
 	}
-	answer := struct {
-		Value []gate.RecordSummary `json:"value"`
-		Next  *string              `json:"next"`
-	}{Value: items}
-	if items == nil {
-		answer.Value = []gate.RecordSummary{}
-	}
+	// The store has kept to the caller's agents; this is so whatever store it is.
+	items = slices.DeleteFunc(items, func(r gate.RecordSummary) bool { return !who.Owns(r.Agent) })
+	return s.answer(c, http.StatusOK, pageOf(items, next))
+}
+
+// page is one page of a list.
+type page[T any] struct {
+	Value []T     `json:"value"`
+	Next  *string `json:"next"` // null at the end
+}
+
+func pageOf[T any](items []T, next string) page[T] {
+	p := page[T]{Value: append([]T{}, items...)}
 	if next != "" {
-		answer.Next = &next
+		p.Next = &next
 	}
-	return s.answer(c, http.StatusOK, answer)
+	return p
 }
 
 func (s *Server) getEvaluation(c echo.Context) error {
@@ -43,6 +51,9 @@ func (s *Server) getEvaluation(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if !callerOf(c).Owns(rec.Agent) { // as if there were none
+		return gate.Errorf(gate.CodeNotFound, "evaluation %q is not known", id)
+	}
 	return s.answer(c, http.StatusOK, rec)
 }
 
@@ -52,17 +63,9 @@ var filters = []string{"agent", "session", "event", "decision", "hook", "since",
 // not asked for.
 func readFilter(query string) (gate.RecordFilter, error) {
 	var f gate.RecordFilter
-	values, err := url.ParseQuery(query)
+	values, err := readQuery(query, filters)
 	if err != nil {
-		return f, gate.Errorf(gate.CodeValidation, "query cannot be read: %w", err)
-	}
-	for name, given := range values {
-		if !slices.Contains(filters, name) {
-			return f, gate.Errorf(gate.CodeValidation, "query parameter %q is unknown; there are %q", name, filters)
-		}
-		if len(given) > 1 {
-			return f, gate.Errorf(gate.CodeValidation, "query parameter %q is given %d times", name, len(given))
-		}
+		return f, err
 	}
 	f.Agent, f.Session, f.Hook, f.Cursor = values.Get("agent"), values.Get("session"), values.Get("hook"), values.Get("cursor")
 	if v := values.Get("event"); v != "" {
@@ -89,12 +92,38 @@ func readFilter(query string) (gate.RecordFilter, error) {
 	default:
 		return f, gate.Errorf(gate.CodeValidation, "dry_run is %q, want true or false", v)
 	}
-	if v := values.Get("limit"); v != "" {
-		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > 1000 {
-			return f, gate.Errorf(gate.CodeValidation, "limit %q is not a number from 1 to 1000", v)
+	f.Limit, err = readLimit(values)
+	return f, err
+}
+
+// readQuery takes a query apart that may have these parameters, each once.
+func readQuery(query string, known []string) (url.Values, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, gate.Errorf(gate.CodeValidation, "query cannot be read: %w", err)
+	}
+	for name, given := range values {
+		if !slices.Contains(known, name) {
+			return nil, gate.Errorf(gate.CodeValidation, "query parameter %q is unknown; there are %q", name, known)
+		}
+		if len(given) > 1 {
+			return nil, gate.Errorf(gate.CodeValidation, "query parameter %q is given %d times", name, len(given))
 		}
 	}
-	return f, nil
+	return values, nil
+}
+
+// readLimit is how many a page is to have; 0 is the store's default.
+func readLimit(values url.Values) (int, error) {
+	v := values.Get("limit")
+	if v == "" {
+		return 0, nil
+	}
+	limit, err := strconv.Atoi(v)
+	if err != nil || limit < 1 || limit > 1000 {
+		return 0, gate.Errorf(gate.CodeValidation, "limit %q is not a number from 1 to 1000", v)
+	}
+	return limit, nil
 }
 
 func readTime(values url.Values, name string) (time.Time, error) {

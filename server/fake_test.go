@@ -38,6 +38,9 @@ type memory struct {
 	keys     map[gate.IdempotencyKey]*reservation
 	renewals int
 	released int
+	apiKeys  []gate.Key
+	audit    []gate.AuditEntry
+	owners   map[string][]string // agents by session
 }
 
 type reservation struct {
@@ -47,7 +50,8 @@ type reservation struct {
 }
 
 func newMemory() *memory {
-	return &memory{counts: map[gate.LedgerKey]gate.Counts{}, active: map[string]map[string]bool{}, keys: map[gate.IdempotencyKey]*reservation{}}
+	return &memory{counts: map[gate.LedgerKey]gate.Counts{}, active: map[string]map[string]bool{}, keys: map[gate.IdempotencyKey]*reservation{},
+		owners: map[string][]string{}}
 }
 
 func (m *memory) Counts(_ context.Context, key gate.LedgerKey) (gate.Counts, error) {
@@ -78,6 +82,7 @@ func (m *memory) Commit(_ context.Context, c gate.Commit) error {
 		m.counts[c.Key] = next
 	}
 	rec.Payload = bytes.Clone(rec.Payload) // the request's buffer is not ours
+	m.join(rec.Session, rec.Agent)
 	m.records = append(m.records, rec)
 	if c.Idempotency.Key.Key != "" {
 		m.keys[c.Idempotency.Key] = &reservation{body: c.Idempotency.Body, evaluation: rec.EvaluationID}
@@ -96,7 +101,7 @@ func (m *memory) find(kind gate.SpecKind, name string) int {
 	return slices.IndexFunc(m.specs, func(s gate.StoredSpec) bool { return s.Kind == kind && s.Name == name })
 }
 
-func (m *memory) PutSpec(_ context.Context, s gate.StoredSpec, ifMatch string) (gate.StoredSpec, error) {
+func (m *memory) PutSpec(_ context.Context, s gate.StoredSpec, by gate.Actor, ifMatch string) (gate.StoredSpec, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.down != nil {
@@ -107,6 +112,8 @@ func (m *memory) PutSpec(_ context.Context, s gate.StoredSpec, ifMatch string) (
 		return s, gate.Errorf(gate.CodePreconditionFailed, "%s %q has changed", s.Kind, s.Name)
 	}
 	m.versions++
+	m.note(gate.SpecPut, string(s.Kind), s.Name, by)
+	s.By = by.Name
 	s.ETag = fmt.Sprintf(`"v%d"`, m.versions)
 	if i < 0 {
 		m.specs = append(m.specs, s)
@@ -116,7 +123,7 @@ func (m *memory) PutSpec(_ context.Context, s gate.StoredSpec, ifMatch string) (
 	return s, nil
 }
 
-func (m *memory) DeleteSpec(_ context.Context, kind gate.SpecKind, name, _, ifMatch string) error {
+func (m *memory) DeleteSpec(_ context.Context, kind gate.SpecKind, name string, by gate.Actor, ifMatch string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.find(kind, name)
@@ -129,6 +136,7 @@ func (m *memory) DeleteSpec(_ context.Context, kind gate.SpecKind, name, _, ifMa
 		return gate.Errorf(gate.CodePreconditionFailed, "%s %q has changed", kind, name)
 	}
 	m.specs = slices.Delete(m.specs, i, i+1)
+	m.note(gate.SpecDeleted, string(kind), name, by)
 	return nil
 }
 
@@ -177,7 +185,7 @@ func (m *memory) Records(_ context.Context, f gate.RecordFilter) ([]gate.RecordS
 	}
 	var items []gate.RecordSummary
 	for _, r := range slices.Backward(m.records) {
-		if (f.Agent == "" || f.Agent == r.Agent) && (f.Decision == "" || f.Decision == r.Outcome) && (f.Event == "" || f.Event == r.Event) {
+		if (f.Session == "" || f.Session == r.Session) && (f.Agents == nil || gate.Caller{Agents: f.Agents}.Owns(r.Agent)) && (f.Agent == "" || f.Agent == r.Agent) && (f.Decision == "" || f.Decision == r.Outcome) && (f.Event == "" || f.Event == r.Event) {
 			items = append(items, r.Summary())
 		}
 	}
@@ -187,13 +195,14 @@ func (m *memory) Records(_ context.Context, f gate.RecordFilter) ([]gate.RecordS
 	return items, "", m.down
 }
 
-func (m *memory) SetActive(_ context.Context, session, hook string, active bool, _ string) error {
+func (m *memory) SetActive(_ context.Context, session, hook string, active bool, by gate.Actor) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.active[session] == nil {
 		m.active[session] = map[string]bool{}
 	}
 	m.active[session][hook] = active
+	m.note(gate.HookActivated, "activation", hook, by)
 	return m.down
 }
 
@@ -264,6 +273,7 @@ func (m *memory) EraseSession(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.active, id)
+	delete(m.owners, id)
 	for k := range m.counts {
 		if k.Session == id {
 			delete(m.counts, k)

@@ -53,7 +53,7 @@ func (s *Server) hook(c echo.Context) error {
 	}
 	protocol, known := s.opt.Protocol(name)
 	if !known {
-		return gate.Errorf(gate.CodeNotFound, "protocol %q is unknown: want one of %s", name, strings.Join(s.opt.ProtocolNames, ", "))
+		return s.unknownProtocol(name)
 	}
 	q, deadline, err := hostQuery(c.Request())
 	if err != nil {
@@ -64,6 +64,9 @@ func (s *Server) hook(c echo.Context) error {
 		return s.admit(c.Request(), func(body []byte) error {
 			var err error
 			if ev, err = protocol.Decode(body, q); err != nil {
+				return err
+			}
+			if err := s.confine(c, &ev); err != nil {
 				return err
 			}
 			return s.decideForHost(c, protocol, ev, deadline)
@@ -97,11 +100,42 @@ func (s *Server) answerHost(c echo.Context, protocol HostProtocol, ev gate.Event
 	return s.send(c, http.StatusOK, contentType, body)
 }
 
+// hostOfNobody answers a host of which could not be found out who it is, by
+// on_gate_error, and keeps nothing of it.
+func (s *Server) hostOfNobody(c echo.Context, failure *gate.Failure) error {
+	name, err := segment(c, "protocol")
+	if err != nil {
+		return err
+	}
+	protocol, known := s.opt.Protocol(name)
+	if !known {
+		return s.unknownProtocol(name)
+	}
+	q, _, err := hostQuery(c.Request())
+	if err != nil {
+		return err
+	}
+	ev, _ := protocol.Decode([]byte("{}"), q)
+	d := s.opt.Gate.FailUnrecorded(ev, failure)
+	s.metrics.gateErrors.WithLabelValues(string(failure.Code)).Inc()
+	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
+	err = s.answerHost(c, protocol, ev, d)
+	s.drain(c, c.Request().Body)
+	return err
+}
+
+func (s *Server) unknownProtocol(name string) error {
+	return gate.Errorf(gate.CodeNotFound, "protocol %q is unknown: want one of %s", name, strings.Join(s.opt.ProtocolNames, ", "))
+}
+
 // hostsFailure is what of an error is the gate's to answer: a size or a load that
 // it does not take, or a fault of its own.
 func hostsFailure(err error) *gate.Failure {
 	if errors.Is(err, errPanicked) {
 		return &gate.Failure{Code: gate.Internal, Message: "the gate panicked: its log says where"}
+	}
+	if failure, ok := errors.AsType[*gate.Failure](err); ok {
+		return failure
 	}
 	e, ok := errors.AsType[*gate.Error](err)
 	if !ok {

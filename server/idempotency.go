@@ -19,8 +19,8 @@ import (
 const maxIdempotencyKey = 255
 
 // idempotencyKey reads the header; the zero key means that there is none.
-func idempotencyKey(r *http.Request) (gate.IdempotencyKey, error) {
-	values := r.Header["Idempotency-Key"]
+func idempotencyKey(c echo.Context) (gate.IdempotencyKey, error) {
+	values := c.Request().Header["Idempotency-Key"]
 	if len(values) == 0 {
 		return gate.IdempotencyKey{}, nil
 	}
@@ -32,7 +32,7 @@ func idempotencyKey(r *http.Request) (gate.IdempotencyKey, error) {
 	if !ok {
 		return gate.IdempotencyKey{}, gate.Errorf(gate.CodeValidation, "header Idempotency-Key must be one key of 1 to %d visible ASCII characters", maxIdempotencyKey)
 	}
-	return gate.IdempotencyKey{Credential: "", Key: key}, nil
+	return gate.IdempotencyKey{Credential: callerOf(c).Credential, Key: key}, nil
 }
 
 // decideOnce decides the event if the key has no answer yet, and gives the

@@ -59,6 +59,23 @@ func TestOpenAPIHasEveryRouteAndNoOther(t *testing.T) {
 	}
 }
 
+func TestOpenAPISaysWhatScopeARouteNeeds(t *testing.T) {
+	doc := document(t)
+	param := regexp.MustCompile(`:(\w+)`)
+	for _, r := range newWorld(t).routes() {
+		operation := at(t, doc, "paths", param.ReplaceAllString(r.path, "{$1}"), strings.ToLower(r.method)).(map[string]any)
+		want := []any{}
+		if !r.access.open {
+			for _, scheme := range []string{"bearer", "certificate"} {
+				want = append(want, map[string]any{scheme: []any{string(r.access.scope)}})
+			}
+		}
+		if d := cmp.Diff(any(want), operation["security"]); d != "" {
+			t.Errorf("%s %s (-route +documented):\n%s", r.method, r.path, d)
+		}
+	}
+}
+
 func TestOpenAPIListsWhatTheGateLists(t *testing.T) {
 	doc := document(t)
 	strs := func(n int, at func(int) string) (list []string) {
@@ -80,6 +97,8 @@ func TestOpenAPIListsWhatTheGateLists(t *testing.T) {
 		"Note":        strs(len(gate.Notes), func(i int) string { return string(gate.Notes[i]) }),
 		"FailureCode": strs(len(gate.FailureCodes), func(i int) string { return string(gate.FailureCodes[i]) }),
 		"ErrorCode":   slices.Compact(codes),
+		"Action":      strs(len(gate.Actions), func(i int) string { return string(gate.Actions[i]) }),
+		"Scope":       strs(len(gate.Scopes), func(i int) string { return string(gate.Scopes[i]) }),
 	} {
 		enum := at(t, doc, "components", "schemas", schema, "enum").([]any)
 		if d := cmp.Diff(want, strs(len(enum), func(i int) string { return enum[i].(string) })); d != "" {
@@ -140,7 +159,10 @@ func TestOpenAPIRequiresWhatHandlersAnswer(t *testing.T) {
 	w.agent(t, "marker", gate.Stop, "ends")
 	w.must(t, 202, "PUT", "/api/v2/extendedAgent/hooks/h", `{"name":"h","type":"GlobalHook","properties":{"eventType":"Stop"}}`)
 	w.must(t, 200, "PUT", "/v1/sessions/s1/transcript", "a\n", "Content-Type: text/plain")
+	w.opt.MintKey = func() (string, string, [32]byte) { return "id1", "sg_id1", [32]byte{1} }
 	decision := fields(t, w.must(t, 200, "POST", "/v1/evaluate", stop))
+	key := fields(t, w.must(t, 201, "POST", "/v1/keys", `{"name":"ci","scopes":["read"],"expires":"2100-01-01T00:00:00Z"}`))
+	delete(key, "key")
 	id := decision["evaluation_id"].(string)
 	first := func(m map[string]any, list string) map[string]any { return m[list].([]any)[0].(map[string]any) }
 
@@ -151,6 +173,8 @@ func TestOpenAPIRequiresWhatHandlersAnswer(t *testing.T) {
 		"RecordSummary": first(fields(t, w.must(t, 200, "GET", "/v1/evaluations", "")), "value"),
 		"ThreadHook":    first(fields(t, w.must(t, 200, "GET", "/api/v1/threads/s1/hooks", "")), "hooks"),
 		"Session":       fields(t, w.must(t, 200, "GET", "/v1/sessions/s1", "")),
+		"Key":           key,
+		"AuditEntry":    first(fields(t, w.must(t, 200, "GET", "/v1/audit", "")), "value"),
 		"Resource":      fields(t, w.must(t, 200, "GET", "/api/v2/extendedAgent/agents/marker", "")),
 	} {
 		required, known := propertiesOf(t, doc, at(t, doc, "components", "schemas", schema))

@@ -15,22 +15,29 @@ import (
 type route struct {
 	method, path string
 	accepts      []string // media types of the body; nil: JSON
+	access       access
 	handle       echo.HandlerFunc
 }
 
-// handler is the route's handle behind the content-type check, which no route
-// with a body can go without.
-func (r route) handler() echo.HandlerFunc {
-	if r.method != http.MethodPost && r.method != http.MethodPut {
-		return r.handle
-	}
+// handler is the route's handle behind its guard and the content-type check,
+// which no route can go without.
+func (s *Server) handler(r route) echo.HandlerFunc {
 	accepts := r.accepts
 	if accepts == nil {
 		accepts = []string{typeJSON}
 	}
+	hasBody := r.method == http.MethodPost || r.method == http.MethodPut
 	return func(c echo.Context) error {
-		if err := checkContentType(c.Request(), accepts); err != nil {
+		if err := s.guard(c, r.access); err != nil {
+			if failure := hostsFailure(err); failure != nil && r.access.host {
+				return s.hostOfNobody(c, failure)
+			}
 			return err
+		}
+		if hasBody {
+			if err := checkContentType(c.Request(), accepts); err != nil {
+				return err
+			}
 		}
 		return r.handle(c)
 	}
@@ -49,45 +56,58 @@ func (s *Server) routes() []route {
 	)
 	spec := []string{typeJSON, "application/yaml", "text/yaml", "application/x-yaml", "text/x-yaml"}
 	text := []string{"text/plain", "application/x-ndjson", typeJSON}
+	open := access{open: true}
+	read := func(l limit) access { return access{scope: gate.ReadScope, limit: l} }
+	host := access{scope: gate.EvaluateScope, limit: filtered, host: true}
+	ask := func(l limit) access { return access{scope: gate.EvaluateScope, limit: l} }
+	admin := func(l limit) access { return access{scope: gate.AdminScope, limit: l} }
+	// What a route is about is the agent in its path, the session, or what its
+	// handler finds; nil keeps it from those who are limited to some agents.
 	return []route{
-		{get, agents, nil, s.listSpecs(gate.AgentSpec)},
-		{get, agents + "/:name", nil, s.getSpec(named(gate.AgentSpec))},
-		{put, agents + "/:name", spec, s.putSpec(named(gate.AgentSpec))},
-		{del, agents + "/:name", nil, s.deleteSpec(named(gate.AgentSpec))},
-		{get, hooks, nil, s.listSpecs(gate.HookSpec)},
-		{get, hooks + "/:name", nil, s.getSpec(named(gate.HookSpec))},
-		{put, hooks + "/:name", spec, s.putSpec(named(gate.HookSpec))},
-		{del, hooks + "/:name", nil, s.deleteSpec(named(gate.HookSpec))},
+		{get, agents, nil, read(filtered), s.listSpecs(gate.AgentSpec)},
+		{get, agents + "/:name", nil, read(ownAgent), s.getSpec(named(gate.AgentSpec))},
+		{put, agents + "/:name", spec, admin(ownAgent), s.putSpec(named(gate.AgentSpec))},
+		{del, agents + "/:name", nil, admin(ownAgent), s.deleteSpec(named(gate.AgentSpec))},
+		// An agent-level hook is every agent's.
+		{get, hooks, nil, read(shared), s.listSpecs(gate.HookSpec)},
+		{get, hooks + "/:name", nil, read(shared), s.getSpec(named(gate.HookSpec))},
+		{put, hooks + "/:name", spec, admin(nil), s.putSpec(named(gate.HookSpec))},
+		{del, hooks + "/:name", nil, admin(nil), s.deleteSpec(named(gate.HookSpec))},
 
-		{get, attached, nil, s.getSpec(attachedHooks)},
-		{put, attached, nil, s.putSpec(attachedHooks)},
-		{del, attached, nil, s.deleteSpec(attachedHooks)},
-		{get, network, nil, s.getSpec(named(gate.NetworkSpec))},
-		{put, network, nil, s.putSpec(named(gate.NetworkSpec))},
-		{del, network, nil, s.deleteSpec(named(gate.NetworkSpec))},
+		{get, attached, nil, read(ownAgent), s.getSpec(attachedHooks)},
+		{put, attached, nil, admin(ownAgent), s.putSpec(attachedHooks)},
+		{del, attached, nil, admin(ownAgent), s.deleteSpec(attachedHooks)},
+		{get, network, nil, read(ownAgent), s.getSpec(named(gate.NetworkSpec))},
+		{put, network, nil, admin(ownAgent), s.putSpec(named(gate.NetworkSpec))},
+		{del, network, nil, admin(ownAgent), s.deleteSpec(named(gate.NetworkSpec))},
 
-		{get, thread, nil, s.listThreadHooks},
-		{post, thread + "/:hook/activate", nil, s.switchHook(true)},
-		{post, thread + "/:hook/deactivate", nil, s.switchHook(false)},
+		{get, thread, nil, read(ownSession("thread")), s.listThreadHooks},
+		{post, thread + "/:hook/activate", nil, admin(ownSession("thread")), s.switchHook(true)},
+		{post, thread + "/:hook/deactivate", nil, admin(ownSession("thread")), s.switchHook(false)},
 
-		{post, "/v1/evaluate", nil, s.evaluate},
-		{post, "/v1/hooks/:protocol", nil, s.hook},
-		{post, "/v1/dry-run", nil, s.dryRun},
-		{post, "/v1/validate", spec, s.validate},
+		{post, "/v1/evaluate", nil, ask(filtered), s.evaluate},
+		{post, "/v1/hooks/:protocol", nil, host, s.hook},
+		{post, "/v1/dry-run", nil, admin(filtered), s.dryRun},
+		{post, "/v1/validate", spec, read(shared), s.validate},
 
-		{get, session, nil, s.getSession},
-		{del, session, nil, s.deleteSession},
-		{get, session + "/transcript", nil, s.getTranscript},
-		{put, session + "/transcript", text, s.upload(s.opt.Transcripts.Replace)},
-		{post, session + "/transcript", text, s.appendTranscript},
+		{get, session, nil, read(ownSession("session")), s.getSession},
+		{del, session, nil, admin(ownSession("session")), s.deleteSession},
+		{get, session + "/transcript", nil, read(ownSession("session")), s.getTranscript},
+		{put, session + "/transcript", text, ask(filtered), s.upload(s.opt.Transcripts.Replace)},
+		{post, session + "/transcript", text, ask(filtered), s.appendTranscript},
 
-		{get, "/v1/evaluations", nil, s.listEvaluations},
-		{get, "/v1/evaluations/:id", nil, s.getEvaluation},
+		{get, "/v1/evaluations", nil, read(filtered), s.listEvaluations},
+		{get, "/v1/evaluations/:id", nil, read(filtered), s.getEvaluation},
 
-		{get, "/healthz", nil, s.healthz},
-		{get, "/readyz", nil, s.readyz},
-		{get, "/metrics", nil, s.getMetrics()},
-		{get, "/openapi.yaml", nil, s.openAPI},
+		{get, "/v1/keys", nil, admin(nil), s.listKeys},
+		{post, "/v1/keys", nil, admin(nil), s.createKey},
+		{del, "/v1/keys/:key", nil, admin(nil), s.revokeKey},
+		{get, "/v1/audit", nil, admin(nil), s.listAudit},
+
+		{get, "/healthz", nil, open, s.healthz},
+		{get, "/readyz", nil, open, s.readyz},
+		{get, "/metrics", nil, read(nil), s.getMetrics()},
+		{get, "/openapi.yaml", nil, open, s.openAPI},
 	}
 }
 

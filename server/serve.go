@@ -43,10 +43,17 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ReadTimeout:       s.pace, // ends with the body: hooks may take longer
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		TLSConfig:         s.opt.TLS,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(ln) }()
+	go func() {
+		if web.TLSConfig == nil {
+			failed <- web.Serve(ln)
+		} else {
+			failed <- web.ServeTLS(ln, "", "") // the certificate is the configuration's
+		}
+	}()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)

@@ -2,8 +2,8 @@
 // every request passes, and the one place that turns an error into an answer.
 //
 // A request goes through around (request id, Host and Origin, panics, errors,
-// metrics), then its route's content-type check, then one handler, which
-// returns an error or answers. Nothing here decides an event: POST
+// metrics), then its route's guard (who may use it) and content-type check, then
+// one handler, which returns an error or answers. Nothing here decides an event: POST
 // /v1/evaluate reads the body, decodes it, calls [gate.Gate.Decide] and writes
 // what it said.
 package server
@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -64,6 +65,16 @@ type Options struct {
 	// "models". It is shown by /readyz and decides nothing; nil: nothing to
 	// show.
 	Ready func(ctx context.Context) map[string]Check
+
+	// Login finds out who sends a request; nil: there is no login, and everybody
+	// may do everything.
+	Login Login
+	// TLS is how connections are made; nil: in the clear. Its GetConfigForClient
+	// or Certificates have the server's own.
+	TLS *tls.Config
+	// MintKey makes a new API key: its ID, the key itself, and the sum of its
+	// secret; nil: none can be made here.
+	MintKey func() (id, key string, hash [32]byte)
 
 	Log     *slog.Logger // nil: nothing is logged
 	Version string       // shown by /readyz
@@ -168,9 +179,9 @@ func New(opt Options) (*Server, error) {
 	s.echo.HTTPErrorHandler = s.writeError
 	s.echo.Use(s.around)
 	for _, r := range s.routes() {
-		s.echo.Add(r.method, r.path, r.handler())
+		s.echo.Add(r.method, r.path, s.handler(r))
 		if r.method == http.MethodGet {
-			s.echo.Add(http.MethodHead, r.path, r.handler())
+			s.echo.Add(http.MethodHead, r.path, s.handler(r))
 		}
 	}
 	return s, nil

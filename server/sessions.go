@@ -49,6 +49,9 @@ func (s *Server) upload(into store) echo.HandlerFunc {
 		if r.ContentLength > limit {
 			return tooLargeError(limit)
 		}
+		if err := s.claim(c, session); err != nil {
+			return err
+		}
 		r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, limit)
 		body := s.paced(c)
 		size := transcriptSize{Session: session}

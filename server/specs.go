@@ -16,9 +16,6 @@ import (
 	"stopgate/gate"
 )
 
-// anonymous is who changes things where there is no login.
-const anonymous = "anonymous"
-
 // Load puts in force what is stored, and nothing else beside the files' specs;
 // call it before serving. A spec that does not validate is logged and kept out,
 // since one bad document must not take the gate down; or, where another replica
@@ -129,7 +126,7 @@ func (s *Server) putSpec(about about) echo.HandlerFunc {
 			if err != nil {
 				return err
 			}
-			stored, err := s.storeSpec(c.Request(), spec)
+			stored, err := s.storeSpec(c, spec)
 			if err != nil {
 				return err
 			}
@@ -142,18 +139,18 @@ func (s *Server) putSpec(about about) echo.HandlerFunc {
 // storeSpec stores, then puts in force. One change at a time, so that store and
 // policies agree on which came last; and to its end, though the caller may have
 // gone.
-func (s *Server) storeSpec(r *http.Request, spec *gate.Spec) (gate.StoredSpec, error) {
+func (s *Server) storeSpec(c echo.Context, spec *gate.Spec) (gate.StoredSpec, error) {
 	s.specs.Lock()
 	defer s.specs.Unlock()
-	ctx := context.WithoutCancel(r.Context())
+	ctx := context.WithoutCancel(c.Request().Context())
 	if err := s.ownedByFile(spec.Kind, spec.Name); err != nil {
 		return gate.StoredSpec{}, err
 	}
-	ifMatch, err := s.precondition(ctx, r, spec.Kind, spec.Name)
+	ifMatch, err := s.precondition(ctx, c.Request(), spec.Kind, spec.Name)
 	if err != nil {
 		return gate.StoredSpec{}, err
 	}
-	stored, err := s.opt.Store.PutSpec(ctx, gate.StoredSpec{Kind: spec.Kind, Name: spec.Name, Document: spec.Document, By: anonymous}, ifMatch)
+	stored, err := s.opt.Store.PutSpec(ctx, gate.StoredSpec{Kind: spec.Kind, Name: spec.Name, Document: spec.Document}, actorOf(c), ifMatch)
 	if err != nil {
 		return gate.StoredSpec{}, err
 	}
@@ -226,9 +223,10 @@ func (s *Server) listSpecs(kind gate.SpecKind) echo.HandlerFunc {
 			inForce = s.opt.Gate.Policies.Hooks()
 		}
 		documents := []json.RawMessage{}
+		mayBeSeen := func(name string) bool { return kind == gate.HookSpec || callerOf(c).Owns(name) }
 		fromFile := map[string]bool{}
 		for _, spec := range inForce {
-			if spec.Source != "" {
+			if spec.Source != "" && mayBeSeen(spec.Name) {
 				documents = append(documents, spec.Document)
 				fromFile[spec.Name] = true
 			}
@@ -238,7 +236,7 @@ func (s *Server) listSpecs(kind gate.SpecKind) echo.HandlerFunc {
 			return err
 		}
 		for _, doc := range stored {
-			if doc.Kind == kind && !fromFile[doc.Name] {
+			if doc.Kind == kind && !fromFile[doc.Name] && mayBeSeen(doc.Name) {
 				documents = append(documents, doc.Document)
 			}
 		}
@@ -262,7 +260,7 @@ func (s *Server) deleteSpec(about about) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		if err := s.opt.Store.DeleteSpec(ctx, of.kind, of.name, anonymous, ifMatch); err != nil {
+		if err := s.opt.Store.DeleteSpec(ctx, of.kind, of.name, actorOf(c), ifMatch); err != nil {
 			return err
 		}
 		s.opt.Gate.Policies.Delete(of.kind, of.name)

@@ -256,7 +256,7 @@ func TestLoad(t *testing.T) {
 		{Kind: gate.AgentSpec, Name: "broken", Document: json.RawMessage(`{`)},
 		{Kind: gate.HookSpec, Name: "gate-1", Document: json.RawMessage(globalHook)},
 	} {
-		if _, err := w.store.PutSpec(t.Context(), s, ""); err != nil {
+		if _, err := w.store.PutSpec(t.Context(), s, gate.Actor{}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,7 +287,7 @@ func TestLoadAgain(t *testing.T) {
 	p.SetFiles([]*gate.Spec{{Kind: gate.AgentSpec, Name: "filed", Source: "filed.yaml"}})
 	put := func(kind gate.SpecKind, name, document string) {
 		t.Helper()
-		if _, err := w.store.PutSpec(t.Context(), gate.StoredSpec{Kind: kind, Name: name, Document: json.RawMessage(document)}, ""); err != nil {
+		if _, err := w.store.PutSpec(t.Context(), gate.StoredSpec{Kind: kind, Name: name, Document: json.RawMessage(document)}, gate.Actor{}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -301,7 +301,7 @@ func TestLoadAgain(t *testing.T) {
 	put(gate.AgentSpec, "kept", `{"name":"kept","owner":"1"}`)
 	load()
 	kept := p.Find(gate.AgentSpec, "kept")
-	if err := w.store.DeleteSpec(t.Context(), gate.AgentSpec, "gone", "", ""); err != nil {
+	if err := w.store.DeleteSpec(t.Context(), gate.AgentSpec, "gone", gate.Actor{}, ""); err != nil {
 		t.Fatal(err)
 	}
 	put(gate.AgentSpec, "new", `{"name":"new"}`)
@@ -339,7 +339,7 @@ func TestFollow(t *testing.T) {
 			synctest.Wait()
 			return w.opt.Gate.Policies.Find(gate.AgentSpec, "a") != nil
 		}
-		if _, err := w.store.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: json.RawMessage(`{"name":"a"}`)}, ""); err != nil {
+		if _, err := w.store.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: json.RawMessage(`{"name":"a"}`)}, gate.Actor{}, ""); err != nil {
 			t.Fatal(err)
 		}
 		if inForce() {
@@ -367,8 +367,8 @@ func TestFollow(t *testing.T) {
 // uneven is a store whose answers come late, not always equally.
 type uneven struct{ *memory }
 
-func (u uneven) PutSpec(ctx context.Context, s gate.StoredSpec, ifMatch string) (gate.StoredSpec, error) {
-	stored, err := u.memory.PutSpec(ctx, s, ifMatch)
+func (u uneven) PutSpec(ctx context.Context, s gate.StoredSpec, by gate.Actor, ifMatch string) (gate.StoredSpec, error) {
+	stored, err := u.memory.PutSpec(ctx, s, by, ifMatch)
 	time.Sleep(time.Duration(len(s.Document)%3) * time.Millisecond)
 	return stored, err
 }

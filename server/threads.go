@@ -72,7 +72,7 @@ func (s *Server) switchHook(active bool) echo.HandlerFunc {
 		if spec == nil {
 			return gate.Errorf(gate.CodeNotFound, "hook %q is not known", name)
 		}
-		if err := s.opt.Store.SetActive(c.Request().Context(), thread, name, active, anonymous); err != nil {
+		if err := s.opt.Store.SetActive(c.Request().Context(), thread, name, active, actorOf(c)); err != nil {
 			return err
 		}
 		return s.answer(c, http.StatusOK, threadHookOf(spec, map[string]bool{name: active}))

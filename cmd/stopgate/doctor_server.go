@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,7 +151,7 @@ func (d *doctor) examine(s *examined) {
 	}
 	s.reachable, s.checks = true, ready.Checks
 	if ready.Status != "ready" {
-		d.say(s.name(), gate.SeverityError, "", fmt.Sprintf("it is not ready (%s): store: %s", ready.Status, ready.Checks["store"].Reason), "see the server's log; until then answers follow on_gate_error")
+		d.say(s.name(), gate.SeverityError, "", fmt.Sprintf("it is not ready (%s): store: %s", ready.Status, s.why("store")), "see the server's log; until then answers follow on_gate_error")
 		return
 	}
 	message := "reachable and ready, version " + ready.Version
@@ -207,7 +208,7 @@ func (d *doctor) examineHooks(s *examined, name string, agent *gatedAgent) {
 		if s.works(need.hookType) {
 			continue
 		}
-		reason := s.checks[need.check].Reason
+		reason := s.why(need.check)
 		if !slices.ContainsFunc(agent.hooks, func(h gate.Hook) bool { return h.Type == need.hookType }) {
 			d.say(s.name(), severityOK, "", fmt.Sprintf("agent %q has no active %s, so it needs no %s (%s)", name, need.kind, need.thing, reason), "")
 			continue
@@ -227,6 +228,11 @@ var hookNeeds = []struct {
 }{
 	{"sandbox", "command hooks", "sandbox", "install bubblewrap, or choose another sandbox mode in the server file", gate.CommandHook},
 	{"models", "prompt hooks", "model", "give the server a model: GEMINI_API_KEY, or a provider in the server file", gate.PromptHook},
+}
+
+// why is what the server says of a check that failed.
+func (s *examined) why(check string) string {
+	return cmp.Or(s.checks[check].Reason, "it tells why to a key with the read scope")
 }
 
 // works reports whether the server can ask hooks of a type, as far as it says.

@@ -245,6 +245,6 @@ func (noStore) Commit(_ context.Context, c gate.Commit) error {
 	return nil
 }
 
-func (noStore) SetActive(context.Context, string, string, bool, string) error { return nil }
+func (noStore) SetActive(context.Context, string, string, bool, gate.Actor) error { return nil }
 
 func (noStore) Active(context.Context, string) (map[string]bool, error) { return nil, nil }

@@ -36,7 +36,7 @@ type hookCommand struct {
 	Deadline      float64  `default:"25" placeholder:"SECONDS" help:"How long hooks may take together; set the host's own timeout some 10 s higher."`
 	OnUnreachable string   `default:"allow" enum:"allow,block" help:"The answer when nobody can be asked: allow or block."`
 	Unattended    bool     `help:"Nobody is there to be asked: what a hook would ask a person is denied."`
-	Transcript    string   `default:"auto" enum:"auto,send,path" help:"Send the conversation's new part to the server (auto: if it is another machine), or only its path."`
+	Transcript    string   `default:"auto" enum:"auto,send,path" help:"Send the conversation's new part to the server (auto: if it is another machine, or wants a key), or only its path."`
 	Config        string   `placeholder:"FILE" help:"With -f: server file, for models and sandbox."`
 	Data          string   `placeholder:"DIR" help:"With -f: data directory, for counts and records ($$XDG_STATE_HOME/stopgate)."`
 }
@@ -230,7 +230,7 @@ func (h *hookCall) askServer() ([]byte, error) {
 		query.Set("unattended", "true")
 	}
 	client := newHookClient(h.Server, h.getenv("STOPGATE_API_KEY"))
-	if h.event.TranscriptFormat != "" && h.event.Session != "" && h.sends() {
+	if h.event.TranscriptFormat != "" && h.event.Session != "" && h.sends(client.key != "") {
 		query.Set("transcript", uploadName(&h.event))
 		if err := h.sendInTime(ctx, client); err != nil {
 			h.failed(err, "")
@@ -243,10 +243,13 @@ func (h *hookCall) askServer() ([]byte, error) {
 }
 
 // sends reports whether the conversation is to be sent: a server on this machine
-// reads it where it lies.
-func (h *hookCall) sends() bool {
+// reads it where it lies, unless it keeps its callers apart.
+func (h *hookCall) sends(keyed bool) bool {
 	if h.Transcript != "auto" {
 		return h.Transcript == "send"
+	}
+	if keyed { // a key that is limited to some agents reads no file there
+		return true
 	}
 	u, err := url.Parse(h.Server)
 	if err != nil {
@@ -336,7 +339,7 @@ func (s lostStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) 
 
 func (s lostStore) Commit(context.Context, gate.Commit) error { return s.err }
 
-func (s lostStore) SetActive(context.Context, string, string, bool, string) error { return s.err }
+func (s lostStore) SetActive(context.Context, string, string, bool, gate.Actor) error { return s.err }
 
 func (s lostStore) Active(context.Context, string) (map[string]bool, error) { return nil, s.err }
 

@@ -70,6 +70,7 @@ type commands struct {
 	Validate  validateCommand  `cmd:"" help:"Check spec files; print what is wrong and where."`
 	RunHooks  runHooksCommand  `cmd:"" help:"Play another system's hook runtime: its payload in, its answer out."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
+	Key       keyCommand       `cmd:"" help:"Make, list and revoke API keys."`
 	Migrate   migrateCommand   `cmd:"" help:"Move a SQLite data directory into PostgreSQL."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 

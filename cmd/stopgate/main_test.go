@@ -64,9 +64,10 @@ func scripts(t *testing.T, dir string) testscript.Params {
 			return wanted, nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"await": await,
-			"exits": exits,
-			"model": model,
+			"await":   await,
+			"envfile": envfile,
+			"exits":   exits,
+			"model":   model,
 		},
 	}
 }
@@ -95,6 +96,11 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	ts.Fatalf("nothing answers at %s", args[0])
+}
+
+// envfile NAME FILE sets a variable to what a file holds.
+func envfile(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
 }
 
 // model TEXT starts a scripted model, spoken to as Gemini is, and makes it the one

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -26,6 +27,8 @@ const hostile = "a\x00\xff' --"
 
 // answered is a request whose key evaluation 2 answers.
 var answered = gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "answered"}, Body: [32]byte{1}}
+
+var me = gate.Actor{Name: "me", Credential: "key:" + hostile, Address: "192.0.2.1"}
 
 // fill makes a data directory with something of everything in it.
 func fill(t *testing.T, dir string) {
@@ -59,16 +62,23 @@ func fill(t *testing.T, dir string) {
 		Settle: func(gate.Counts) (gate.Counts, gate.Record) { return counts, storetest.Record(500) }}))
 	for _, name := range []string{"z", "a", hostile, "gone"} {
 		for range 2 {
-			_, err := s.PutSpec(ctx, gate.StoredSpec{Kind: gate.AgentSpec, Name: name, Document: []byte(`{"name":"x"}`), By: "me"}, "")
+			_, err := s.PutSpec(ctx, gate.StoredSpec{Kind: gate.AgentSpec, Name: name, Document: []byte(`{"name":"x"}`)}, me, "")
 			check(err)
 		}
 	}
-	check(s.DeleteSpec(ctx, gate.AgentSpec, "gone", "me", ""))
-	check(s.DeleteSpec(ctx, gate.AgentSpec, "z", "me", ""))
-	_, err = s.PutSpec(ctx, gate.StoredSpec{Kind: gate.AgentSpec, Name: "z", Document: []byte(`{}`), By: "me"}, "")
+	check(s.DeleteSpec(ctx, gate.AgentSpec, "gone", me, ""))
+	check(s.DeleteSpec(ctx, gate.AgentSpec, "z", me, ""))
+	_, err = s.PutSpec(ctx, gate.StoredSpec{Kind: gate.AgentSpec, Name: "z", Document: []byte(`{}`)}, me, "")
 	check(err)
-	check(s.SetActive(ctx, hostile, "on", true, "me"))
-	check(s.SetActive(ctx, hostile, "off", false, "me"))
+	check(s.SetActive(ctx, hostile, "on", true, me))
+	check(s.SetActive(ctx, hostile, "off", false, me))
+	for n, name := range []string{"old", "ci"} {
+		check(s.AddKey(ctx, gate.Key{ID: fmt.Sprint("id", n), Name: name, Hash: [32]byte{byte(n)}, Scopes: []gate.Scope{gate.ReadScope}, Agents: []string{"a", "b-*"},
+			Expires: time.Now().Add(time.Hour).Truncate(time.Millisecond).UTC()}, me))
+	}
+	check(s.RevokeKey(ctx, "old", me))
+	check(s.KeyUsed(ctx, "id1", time.Now()))
+	check(s.ClaimSession(ctx, "claimed", "builder", func(string) bool { return true }))
 	check(s.Close())
 
 	texts, err := transcripts.Open(transcripts.Options{Dir: filepath.Join(dir, "transcripts")})
@@ -92,6 +102,9 @@ type held struct {
 	DryRuns  int
 	ByHook   int
 	Answered string
+	Keys     []gate.Key
+	Audit    []gate.AuditEntry
+	Owners   map[string][]string
 	Texts    map[string]string
 	Sizes    map[string]transcripts.Size
 }
@@ -135,6 +148,15 @@ func holdings(t *testing.T, s gate.Store, texts *transcripts.Store) held {
 	reserved, err := s.Reserve(ctx, answered, time.Minute)
 	check(err)
 	h.Answered = reserved.Evaluation
+	h.Keys, err = s.Keys(ctx)
+	check(err)
+	h.Audit, _, err = s.Audit(ctx, gate.AuditFilter{Limit: 1000})
+	check(err)
+	h.Owners = map[string][]string{}
+	for _, session := range []string{hostile, "claimed"} {
+		h.Owners[session], err = s.SessionAgents(ctx, session)
+		check(err)
+	}
 	for _, session := range []string{hostile, "messages", "file"} {
 		r, size, err := texts.Read(ctx, session)
 		check(err)
@@ -156,7 +178,7 @@ func TestMigrate(t *testing.T) {
 	if code := run(p, []string{"migrate", "--from", data, "--to", database}); code != exitDone {
 		t.Fatalf("exit %d: %s", code, &stderr)
 	}
-	if want := "121 records, 1 ledgers, 11 versions of specs, 2 activations, 1 idempotency keys, 3 transcripts"; !strings.Contains(stdout.String(), want) {
+	if want := "121 records, 1 ledgers, 11 versions of specs, 2 activations, 2 API keys, 16 changes in the audit, 1 idempotency keys, 3 transcripts"; !strings.Contains(stdout.String(), want) {
 		t.Errorf("it says %s", &stdout)
 	}
 	before, err := sqlite.Open(t.Context(), sqlite.Options{Dir: data, Lock: true, Now: time.Now})
@@ -182,9 +204,12 @@ func TestMigrate(t *testing.T) {
 	if diff := cmp.Diff(holdings(t, before, own), holdings(t, after, shared), cmpopts.IgnoreUnexported(gate.Verdict{})); diff != "" {
 		t.Errorf("what it holds (-SQLite +PostgreSQL):\n%s", diff)
 	}
-	put, err := after.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "z", Document: []byte(`{}`)}, "*")
+	put, err := after.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "z", Document: []byte(`{}`)}, me, "*")
 	if err != nil || put.Version != 5 {
 		t.Errorf("the next version of a spec is %d (%v), want 5", put.Version, err)
+	}
+	if err := after.AddKey(t.Context(), gate.Key{ID: "id9", Name: "old"}, me); err != nil {
+		t.Errorf("the next key: %v", err)
 	}
 	if _, err := shared.Append(t.Context(), hostile, "text/plain", strings.NewReader("more")); err != nil {
 		t.Errorf("append: %v", err)

@@ -142,7 +142,7 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 		forgetOld(dir)
 	}
 	up := upload{client: client, known: known, file: f, part: h.part,
-		path: "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat)}
+		path: "/v1/sessions/" + url.PathEscape(name) + "/transcript?agent=" + url.QueryEscape(h.event.Agent) + "&format=" + url.QueryEscape(h.event.TranscriptFormat)}
 	if emptied {
 		_, err := up.send(ctx, 0)
 		return err

@@ -20,7 +20,7 @@ import (
 	"stopgate/gate"
 )
 
-// Only a server on this machine reads the conversation where it lies.
+// Only a server on this machine, and without keys, reads the conversation where it lies.
 func TestSends(t *testing.T) {
 	for _, c := range []struct {
 		flag, server string
@@ -39,8 +39,12 @@ func TestSends(t *testing.T) {
 		{"path", "https://gate.example", false},
 	} {
 		h := hookCall{hookCommand: hookCommand{Transcript: c.flag, Server: c.server}}
-		if got := h.sends(); got != c.want {
+		if got := h.sends(false); got != c.want {
 			t.Errorf("--transcript %s, %s: %t", c.flag, c.server, got)
+		}
+		// With a key the server may let nobody read its own files.
+		if got, want := h.sends(true), c.flag != "path"; got != want {
+			t.Errorf("--transcript %s, %s, with a key: %t", c.flag, c.server, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"stopgate/access"
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
@@ -76,11 +77,20 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	}
 	metrics := server.NewMetrics(app.policies)
 	app.gate.Observe = metrics.Observe
+	login, issuer, err := openLogin(cfg.Auth, app.store)
+	if err != nil {
+		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
+	}
+	secure, err := openTLS(cfg.Auth, log)
+	if err != nil {
+		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
+	}
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
+		Login: login, MintKey: access.Mint, TLS: secure,
 		Log: log, Version: version, Loopback: loopback,
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
@@ -88,6 +98,9 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, app.close())
+	}
+	if issuer != nil {
+		go reach(p.ctx, issuer, log)
 	}
 	return s, app, nil
 }
@@ -138,7 +151,12 @@ func logFindings(log *slog.Logger, findings map[string][]gate.Finding) {
 
 // announce says plainly what works and what does not.
 func announce(log *slog.Logger, app *app, cfg config.Server, address string) {
-	log.Info("listening", "url", "http://"+address, "data", cfg.Data, "store", app.store.String(), "version", version)
+	scheme := "http://"
+	if cfg.Auth.TLS != nil {
+		scheme = "https://"
+	}
+	log.Info("listening", "url", scheme+address, "data", cfg.Data, "store", app.store.String(), "version", version)
+	announceAccess(log, app, cfg, address)
 	for name, check := range app.ready(context.Background()) {
 		if check.OK {
 			log.Info(name+" ready", "detail", check.Reason)

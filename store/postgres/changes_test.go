@@ -11,7 +11,7 @@ import (
 
 func put(t *testing.T, s *Store, name string) {
 	t.Helper()
-	if _, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: name, Document: []byte(`{}`)}, ""); err != nil {
+	if _, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: name, Document: []byte(`{}`)}, gate.Actor{}, ""); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -61,11 +61,11 @@ func TestAnnounced(t *testing.T) {
 	told(t, changed, "the first state")
 	put(t, all[0], "a")
 	told(t, changed, "a put")
-	if err := all[0].DeleteSpec(t.Context(), gate.AgentSpec, "a", "", ""); err != nil {
+	if err := all[0].DeleteSpec(t.Context(), gate.AgentSpec, "a", gate.Actor{}, ""); err != nil {
 		t.Fatal(err)
 	}
 	told(t, changed, "a deletion")
-	if err := all[0].DeleteSpec(t.Context(), gate.AgentSpec, "a", "", ""); gate.CodeOf(err) != gate.CodeNotFound {
+	if err := all[0].DeleteSpec(t.Context(), gate.AgentSpec, "a", gate.Actor{}, ""); gate.CodeOf(err) != gate.CodeNotFound {
 		t.Fatal(err)
 	}
 	select {

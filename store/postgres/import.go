@@ -45,7 +45,8 @@ type taking struct {
 }
 
 // contents are the tables that hold something once stopgate was used.
-const contents = `stopgate.counts, stopgate.evaluations, stopgate.evaluation_hooks, stopgate.specs, stopgate.activations, stopgate.idempotency, stopgate.texts, stopgate.text_chunks`
+const contents = `stopgate.counts, stopgate.evaluations, stopgate.evaluation_hooks, stopgate.specs, stopgate.activations, stopgate.idempotency, stopgate.texts, stopgate.text_chunks,
+	stopgate.session_agents, stopgate.keys, stopgate.audit`
 
 func (w *taking) everything(ctx context.Context, dump record.Dump, texts Texts) error {
 	if _, err := w.tx.Exec(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil { // the source may be slow
@@ -57,7 +58,8 @@ func (w *taking) everything(ctx context.Context, dump record.Dump, texts Texts) 
 	var used bool
 	err := w.tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM stopgate.counts) OR EXISTS (SELECT FROM stopgate.evaluations)
 		OR EXISTS (SELECT FROM stopgate.specs) OR EXISTS (SELECT FROM stopgate.activations)
-		OR EXISTS (SELECT FROM stopgate.idempotency) OR EXISTS (SELECT FROM stopgate.texts)`).Scan(&used)
+		OR EXISTS (SELECT FROM stopgate.idempotency) OR EXISTS (SELECT FROM stopgate.texts)
+		OR EXISTS (SELECT FROM stopgate.session_agents) OR EXISTS (SELECT FROM stopgate.keys) OR EXISTS (SELECT FROM stopgate.audit)`).Scan(&used)
 	if err != nil {
 		return err
 	}
@@ -105,8 +107,30 @@ func (w *taking) rows(ctx context.Context, dump record.Dump) error {
 		}); err != nil {
 		return err
 	}
-	return take(ctx, w, "idempotency", []string{"id", "body", "reserved", "lease", "evaluation"},
-		dump.Keys, func(k record.Key) []any { return []any{k.ID, k.Body, k.Reserved, k.Lease, k.Evaluation} })
+	if err := take(ctx, w, "idempotency", []string{"id", "body", "reserved", "lease", "evaluation"},
+		dump.Keys, func(k record.Key) []any { return []any{k.ID, k.Body, k.Reserved, k.Lease, k.Evaluation} }); err != nil {
+		return err
+	}
+	return w.access(ctx, dump)
+}
+
+// access takes over who may do what, and who has changed what.
+func (w *taking) access(ctx context.Context, dump record.Dump) error {
+	if err := take(ctx, w, "session_agents", []string{"session", "agent"},
+		dump.Claims, func(c record.Claim) []any { return []any{bytesOf(c.Session), bytesOf(c.Agent)} }); err != nil {
+		return err
+	}
+	if err := take(ctx, w, "keys", []string{"seq", "id", "name", "hash", "scopes", "agents", "created", "created_by", "expires", "revoked", "used"},
+		dump.APIKeys, func(k record.APIKey) []any {
+			return []any{k.Seq, bytesOf(k.ID), bytesOf(k.Name), k.Hash, k.Scopes, k.Agents, k.Created, bytesOf(k.CreatedBy), k.Expires, k.Revoked, k.LastUsed}
+		}); err != nil {
+		return err
+	}
+	return take(ctx, w, "audit", []string{"seq", "at", "action", "kind", "name", "session", "key_id", "before", "after", "by", "credential", "address"},
+		dump.Changes, func(c record.Change) []any {
+			return []any{c.Seq, c.At, bytesOf(string(c.Action)), bytesOf(c.Kind), bytesOf(c.Name), bytesOf(c.Session), bytesOf(c.KeyID), c.Before, c.After,
+				bytesOf(c.By), bytesOf(c.Credential), bytesOf(c.From)}
+		})
 }
 
 // take copies one table.
@@ -147,8 +171,10 @@ func (w *taking) verify(ctx context.Context, want record.Rows, wantTexts, wantBy
 	var texts, bytes int64
 	err := w.tx.QueryRow(ctx, `SELECT (SELECT count(*) FROM stopgate.counts), (SELECT count(*) FROM stopgate.evaluations),
 		(SELECT count(*) FROM stopgate.evaluation_hooks), (SELECT count(*) FROM stopgate.specs), (SELECT count(*) FROM stopgate.activations),
-		(SELECT count(*) FROM stopgate.idempotency), (SELECT count(*) FROM stopgate.texts), (SELECT coalesce(sum(bytes), 0)::bigint FROM stopgate.texts)`).
-		Scan(&have.Counts, &have.Evaluations, &have.Hooks, &have.Specs, &have.Activations, &have.Keys, &texts, &bytes)
+		(SELECT count(*) FROM stopgate.idempotency), (SELECT count(*) FROM stopgate.texts), (SELECT coalesce(sum(bytes), 0)::bigint FROM stopgate.texts),
+		(SELECT count(*) FROM stopgate.session_agents), (SELECT count(*) FROM stopgate.keys), (SELECT count(*) FROM stopgate.audit)`).
+		Scan(&have.Counts, &have.Evaluations, &have.Hooks, &have.Specs, &have.Activations, &have.Keys, &texts, &bytes,
+			&have.Claims, &have.APIKeys, &have.Changes)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func seqOf[T any](err error, rows ...T) iter.Seq2[T, error] {
 func dumpOf(err error) record.Dump {
 	one := record.Counts{LedgerKey: gate.LedgerKey{Agent: "a", Session: "s"}, Counts: gate.Counts{StopRejections: 1}}
 	return record.Dump{Counts: seqOf(err, one), Evaluations: seqOf[record.Evaluation](nil), Hooks: seqOf[record.Hook](nil), Specs: seqOf[record.Spec](nil),
-		Activations: seqOf[record.Activation](nil), Keys: seqOf[record.Key](nil), Rows: record.Rows{Counts: 1}}
+		Activations: seqOf[record.Activation](nil), Keys: seqOf[record.Key](nil),
+		Claims: seqOf[record.Claim](nil), APIKeys: seqOf[record.APIKey](nil), Changes: seqOf[record.Change](nil), Rows: record.Rows{Counts: 1}}
 }
 
 // oneText is a text of four bytes, and then an error unless that is nil.
@@ -79,12 +80,19 @@ func TestImportAllOrNothing(t *testing.T) {
 // TestImportNeedsAnEmptyDatabase, whatever it is that is there.
 func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 	for name, use := range map[string]func(s *Store) error{
-		"a record":      func(s *Store) error { return s.Commit(t.Context(), rejecting(gate.LedgerKey{}, gate.Counts{}, 1)) },
-		"a spec":        func(s *Store) error { put(t, s, "a"); return s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "", "") },
-		"an activation": func(s *Store) error { return s.SetActive(t.Context(), "s", "h", true, "") },
+		"a record": func(s *Store) error { return s.Commit(t.Context(), rejecting(gate.LedgerKey{}, gate.Counts{}, 1)) },
+		"a spec": func(s *Store) error {
+			put(t, s, "a")
+			return s.DeleteSpec(t.Context(), gate.AgentSpec, "a", gate.Actor{}, "")
+		},
+		"an activation": func(s *Store) error { return s.SetActive(t.Context(), "s", "h", true, gate.Actor{}) },
 		"a key": func(s *Store) error {
 			_, err := s.Reserve(t.Context(), gate.Request{}, 0)
 			return err
+		},
+		"an API key": func(s *Store) error { return s.AddKey(t.Context(), gate.Key{ID: "a", Name: "a"}, gate.Actor{}) },
+		"a claim": func(s *Store) error {
+			return s.ClaimSession(t.Context(), "s", "a", func(string) bool { return true })
 		},
 		"a text": func(s *Store) error {
 			_, err := s.AppendText(t.Context(), [32]byte{9}, gate.TextState{}, "", strings.NewReader("x"), 1)

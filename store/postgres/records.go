@@ -121,7 +121,7 @@ func (s *Store) Records(ctx context.Context, f gate.RecordFilter) ([]gate.Record
 
 // page is one page of records without payload and evidence.
 func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.Record, next string, err error) {
-	if f.Limit, err = record.PageLimit(f); err != nil {
+	if f.Limit, err = record.PageLimit(f.Limit); err != nil {
 		return nil, "", err
 	}
 	query, args, err := selectPage(f)
@@ -179,6 +179,10 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 	if f.Agent != "" {
 		add(`sha256(e.agent) = sha256(?)`, bytesOf(f.Agent))
 	}
+	if f.Agents != nil {
+		condition, patterns := ofAgents(f.Agents, len(args)+1)
+		where, args = append(where, condition), append(args, patterns...)
+	}
 	if f.Session != "" {
 		add(`e.session <> '' AND sha256(e.session) = sha256(?)`, bytesOf(f.Session))
 	}
@@ -202,9 +206,9 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 		add(`e.dry_run = ?`, *f.DryRun)
 	}
 	if f.Cursor != "" {
-		seq, ok := record.ReadCursor(f.Cursor)
-		if !ok {
-			return "", nil, gate.Errorf(gate.CodeValidation, "cursor %.40q is not one of ours", f.Cursor)
+		seq, err := record.ReadCursor(f.Cursor)
+		if err != nil {
+			return "", nil, err
 		}
 		add(order+` < ?`, seq)
 	}

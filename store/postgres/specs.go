@@ -14,21 +14,21 @@ import (
 const specColumns = `kind, name, document, version, etag, by, at, deleted`
 
 // PutSpec stores a new version, also when the document is the same.
-func (s *Store) PutSpec(ctx context.Context, spec gate.StoredSpec, ifMatch string) (gate.StoredSpec, error) {
-	spec.Deleted = false
-	return s.putSpec(ctx, spec, ifMatch)
+func (s *Store) PutSpec(ctx context.Context, spec gate.StoredSpec, by gate.Actor, ifMatch string) (gate.StoredSpec, error) {
+	spec.By, spec.Deleted = by.Name, false
+	return s.putSpec(ctx, spec, by, ifMatch)
 }
 
 // DeleteSpec stores the deletion as a version of its own, without document.
-func (s *Store) DeleteSpec(ctx context.Context, kind gate.SpecKind, name, by, ifMatch string) error {
-	_, err := s.putSpec(ctx, gate.StoredSpec{Kind: kind, Name: name, By: by, Deleted: true}, ifMatch)
+func (s *Store) DeleteSpec(ctx context.Context, kind gate.SpecKind, name string, by gate.Actor, ifMatch string) error {
+	_, err := s.putSpec(ctx, gate.StoredSpec{Kind: kind, Name: name, By: by.Name, Deleted: true}, by, ifMatch)
 	return err
 }
 
 // putSpec writes the next version of a spec: a document or its deletion. All
 // specs have one lock: they change rarely, and so the highest seq is the last
 // that was committed.
-func (s *Store) putSpec(ctx context.Context, spec gate.StoredSpec, ifMatch string) (gate.StoredSpec, error) {
+func (s *Store) putSpec(ctx context.Context, spec gate.StoredSpec, by gate.Actor, ifMatch string) (gate.StoredSpec, error) {
 	err := s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, lockOf("specs")); err != nil {
 			return err
@@ -49,17 +49,34 @@ func (s *Store) putSpec(ctx context.Context, spec gate.StoredSpec, ifMatch strin
 		if !exists {
 			born = nil // this version's own
 		}
-		return tx.QueryRow(ctx, `WITH next AS (SELECT coalesce(max(seq), 0) + 1 AS seq FROM stopgate.specs),
+		err = tx.QueryRow(ctx, `WITH next AS (SELECT coalesce(max(seq), 0) + 1 AS seq FROM stopgate.specs),
 			told AS (SELECT pg_notify('`+specsChannel+`', ''))
 			INSERT INTO stopgate.specs (seq, kind, name, version, etag, document, by, at, deleted, born)
 			SELECT seq, $1, $2, $3::bigint, $4, $5, $6, `+nowMillis+`, $7::boolean, coalesce($8::bigint, seq) FROM next, told RETURNING at`,
 			bytesOf(string(spec.Kind)), bytesOf(spec.Name), spec.Version, bytesOf(spec.ETag), []byte(spec.Document), bytesOf(spec.By),
 			spec.Deleted, born).Scan(&spec.At)
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, specChange(&spec, exists), by)
 	})
 	if err != nil {
 		return gate.StoredSpec{}, err
 	}
 	return spec, nil
+}
+
+// specChange is what changed: the version that was in force, and the one that is
+// now.
+func specChange(spec *gate.StoredSpec, existed bool) gate.AuditEntry {
+	e := gate.AuditEntry{Action: gate.SpecPut, Kind: string(spec.Kind), Name: spec.Name, After: spec.Version}
+	if existed {
+		e.Before = spec.Version - 1
+	}
+	if spec.Deleted {
+		e.Action = gate.SpecDeleted
+	}
+	return e
 }
 
 // lastVersion is the newest version of a spec; version 0: none. born is nil then.

@@ -15,15 +15,21 @@ type Dump struct {
 	Specs       iter.Seq2[Spec, error] // every version, in order of Seq
 	Activations iter.Seq2[Activation, error]
 	Keys        iter.Seq2[Key, error]
+	Claims      iter.Seq2[Claim, error]
+	APIKeys     iter.Seq2[APIKey, error]
+	Changes     iter.Seq2[Change, error]
 	Rows        Rows // how many there are
 }
 
 // Rows counts what a [Dump] has.
-type Rows struct{ Counts, Evaluations, Hooks, Specs, Activations, Keys int64 }
+type Rows struct {
+	Counts, Evaluations, Hooks, Specs, Activations, Keys int64
+	Claims, APIKeys, Changes                             int64
+}
 
 // All is how many rows there are together.
 func (r Rows) All() int64 {
-	return r.Counts + r.Evaluations + r.Hooks + r.Specs + r.Activations + r.Keys
+	return r.Counts + r.Evaluations + r.Hooks + r.Specs + r.Activations + r.Keys + r.Claims + r.APIKeys + r.Changes
 }
 
 // Counts is one row of the ledger.
@@ -63,4 +69,13 @@ type Key struct {
 	ID, Body        []byte
 	Reserved, Lease int64  // Unix milliseconds
 	Evaluation      []byte // nil: not answered
+}
+
+// Claim is an agent that a session belongs to.
+type Claim struct{ Session, Agent string }
+
+// Change is an audit entry with its place; At stands for its Time.
+type Change struct {
+	gate.AuditEntry
+	Seq, At int64 // At in Unix milliseconds
 }

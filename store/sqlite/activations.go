@@ -10,22 +10,33 @@ const selectActive = `SELECT hook, active FROM activations WHERE session = ?`
 
 // SetActive switches a hook in one session (spec/azure.md 12). It acts at once:
 // the next Active sees it.
-func (s *Store) SetActive(ctx context.Context, session, hook string, active bool, by string) error {
+func (s *Store) SetActive(ctx context.Context, session, hook string, active bool, by gate.Actor) error {
 	if session == "" || hook == "" {
 		return gate.Errorf(gate.CodeValidation, "activation needs a session and a hook")
 	}
-	return s.writer.do(ctx, setActive{session, hook, by, active, s.opt.Now().UnixMilli()})
+	return s.writer.do(ctx, setActive{session, hook, active, by, s.opt.Now().UnixMilli()})
 }
 
 type setActive struct {
-	session, hook, by string
-	active            bool
-	at                int64
+	session, hook string
+	active        bool
+	by            gate.Actor
+	at            int64
 }
 
 func (w setActive) apply(c *conn) error {
-	return c.exec(`INSERT OR REPLACE INTO activations (session, hook, active, by, at) VALUES (?, ?, ?, ?, ?)`,
-		w.session, w.hook, asInt(w.active), w.by, w.at)
+	err := c.exec(`INSERT OR REPLACE INTO activations (session, hook, active, by, at) VALUES (?, ?, ?, ?, ?)`,
+		w.session, w.hook, asInt(w.active), w.by.Name, w.at)
+	if err != nil {
+		return err
+	}
+	action := gate.HookDeactivated
+	if w.active {
+		action = gate.HookActivated
+	}
+	e := entry(action, "activation", w.hook, w.by, w.at)
+	e.Session = w.session
+	return insertAudit(c, e)
 }
 
 // Active maps the hooks that were switched in the session to their state.

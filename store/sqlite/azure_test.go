@@ -190,14 +190,14 @@ func TestAzure38FaultGx001(t *testing.T) {
 // may write; the others are told.
 func TestAzure13OneOfManyWritersWins(t *testing.T) {
 	s := open(t, sqlite.Options{Dir: t.TempDir(), Lock: true})
-	first, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: []byte(`{}`)}, "")
+	first, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: []byte(`{}`)}, gate.Actor{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	results := make(chan error, 8)
 	for i := range 8 {
 		go func() {
-			_, err := s.PutSpec(context.Background(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: fmt.Appendf(nil, `{"n":%d}`, i)}, first.ETag)
+			_, err := s.PutSpec(context.Background(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: fmt.Appendf(nil, `{"n":%d}`, i)}, gate.Actor{}, first.ETag)
 			results <- err
 		}()
 	}
@@ -220,7 +220,7 @@ func TestAzure13OneOfManyWritersWins(t *testing.T) {
 func TestAzure13ETagsDifferBetweenDirectories(t *testing.T) {
 	tag := func(document string) string {
 		s := open(t, sqlite.Options{Dir: t.TempDir()})
-		spec, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: "h", Document: []byte(document)}, "")
+		spec, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: "h", Document: []byte(document)}, gate.Actor{}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestAzure13ETagsDifferBetweenDirectories(t *testing.T) {
 func TestAzure12ActivationsSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, sqlite.Options{Dir: dir, Lock: true})
-	if err := errors.Join(s.SetActive(t.Context(), "t1", "on", true, "me"), s.SetActive(t.Context(), "t1", "off", false, "me")); err != nil {
+	if err := errors.Join(s.SetActive(t.Context(), "t1", "on", true, gate.Actor{Name: "me"}), s.SetActive(t.Context(), "t1", "off", false, gate.Actor{})); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -134,6 +134,30 @@ func (c *conn) row(dest []driver.Value, text string, args ...any) (bool, error) 
 	return err == nil, err
 }
 
+// each hands every row, of so many columns, to see. The values are its own only
+// until it returns.
+func (c *conn) each(see func(row []driver.Value), columns int, text string, args ...any) error {
+	s, err := c.prepare(text, args)
+	if err != nil {
+		return err
+	}
+	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), c.args)
+	if err != nil {
+		return err
+	}
+	v := make([]driver.Value, columns)
+	for err == nil {
+		if err = rows.Next(v); err == nil {
+			see(v)
+		}
+	}
+	closing := rows.Close()
+	if errors.Is(err, io.EOF) {
+		return closing
+	}
+	return err
+}
+
 // resultCode is SQLite's primary result code, 0 if the error is not SQLite's.
 func resultCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {

@@ -17,7 +17,8 @@ func (s *Store) Dump(ctx context.Context) (dump record.Dump, done func() error, 
 		return dump, nil, explain(err)
 	}
 	for table, n := range map[string]*int64{"counts": &dump.Rows.Counts, "evaluations": &dump.Rows.Evaluations, "evaluation_hooks": &dump.Rows.Hooks,
-		"specs": &dump.Rows.Specs, "activations": &dump.Rows.Activations, "idempotency": &dump.Rows.Keys} {
+		"specs": &dump.Rows.Specs, "activations": &dump.Rows.Activations, "idempotency": &dump.Rows.Keys,
+		"session_agents": &dump.Rows.Claims, "keys": &dump.Rows.APIKeys, "audit": &dump.Rows.Changes} {
 		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM `+table).Scan(n); err != nil {
 			return dump, nil, explain(errors.Join(err, tx.Rollback()))
 		}
@@ -42,6 +43,16 @@ func (s *Store) Dump(ctx context.Context) (dump record.Dump, done func() error, 
 		func(a *record.Activation) []any { return []any{&a.Session, &a.Hook, &a.Active, &a.By, &a.At} })
 	dump.Keys = each(ctx, tx, `SELECT id, body, reserved, lease, evaluation FROM idempotency`,
 		func(k *record.Key) []any { return []any{&k.ID, &k.Body, &k.Reserved, &k.Lease, &k.Evaluation} })
+	dump.Claims = each(ctx, tx, `SELECT session, agent FROM session_agents`,
+		func(c *record.Claim) []any { return []any{&c.Session, &c.Agent} })
+	dump.APIKeys = each(ctx, tx, `SELECT seq, id, name, hash, scopes, agents, created, created_by, expires, revoked, used FROM keys`,
+		func(k *record.APIKey) []any {
+			return []any{&k.Seq, &k.ID, &k.Name, &k.Hash, &k.Scopes, &k.Agents, &k.Created, &k.CreatedBy, &k.Expires, &k.Revoked, &k.LastUsed}
+		})
+	dump.Changes = each(ctx, tx, `SELECT seq, at, action, kind, name, session, key_id, before, after, by, credential, address FROM audit`,
+		func(c *record.Change) []any {
+			return []any{&c.Seq, &c.At, &c.Action, &c.Kind, &c.Name, &c.Session, &c.KeyID, &c.Before, &c.After, &c.By, &c.Credential, &c.From}
+		})
 	return dump, tx.Rollback, nil
 }
 

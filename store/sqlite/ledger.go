@@ -99,6 +99,11 @@ func (w *commit) apply(c *conn) error {
 	if err := insert(c, &w.row, w.claim.id); err != nil {
 		return err
 	}
+	if w.row.Session != "" {
+		if err := joinSession(c, w.row.Session, w.row.Agent); err != nil {
+			return err
+		}
+	}
 	if w.Key.Session != "" && w.next != now {
 		if err := writeCounts(c, w.Key, w.next); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"a newer stopgate's", func(t *testing.T, file string) {
 			ours(t, file)
 			execute(t, file, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`)
-		}, "newer stopgate (schema 9999; this one knows 2)"},
+		}, "newer stopgate (schema 9999; this one knows 3)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -135,7 +136,7 @@ func TestDamagedLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	damage(t, file, 20*4096, info.Size())
+	damage(t, file, 30*4096, info.Size()) // behind the schema, of one page each
 	s = open(t, sqlite.Options{Dir: dir})
 	_, _, err = s.Records(t.Context(), gate.RecordFilter{Limit: 1000})
 	if err == nil || !strings.Contains(err.Error(), "damaged") {
@@ -237,7 +238,7 @@ func TestOlderDatabasesAreMigrated(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "stopgate.db")
 	ours(t, file)
-	execute(t, file, `ALTER TABLE counts DROP COLUMN same; DELETE FROM goose_db_version WHERE version_id > 1;
+	execute(t, file, `ALTER TABLE counts DROP COLUMN same; DROP TABLE session_agents; DROP TABLE keys; DROP TABLE audit; DELETE FROM goose_db_version WHERE version_id > 1;
 		INSERT INTO counts VALUES ('s', 'a', '', 2, 1, 1, 'p', 'run the tests', '', '');
 		INSERT INTO evaluations (seq, id, agent, session, event, decision, head)
 			VALUES (1, 'e', 'a', 's', 'Stop', 'block', '{"protocol":"codex","reason":"run the tests"}')`)
@@ -258,5 +259,8 @@ func TestOlderDatabasesAreMigrated(t *testing.T) {
 		Time: time.Unix(0, 1).UTC(), Agent: "a", Session: "s", Event: gate.Stop, Protocol: "codex"}
 	if diff := cmp.Diff(old, record, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
+	}
+	if agents, err := s.SessionAgents(t.Context(), "s"); err != nil || !slices.Equal(agents, []string{"a"}) {
+		t.Errorf("the session belongs to %q (%v), want the agent that has counts in it", agents, err)
 	}
 }

@@ -45,7 +45,7 @@ func (s *Store) Records(ctx context.Context, f gate.RecordFilter) ([]gate.Record
 
 // page is one page of records without payload and evidence.
 func (s *Store) page(ctx context.Context, f gate.RecordFilter) (records []gate.Record, next string, err error) {
-	if f.Limit, err = record.PageLimit(f); err != nil {
+	if f.Limit, err = record.PageLimit(f.Limit); err != nil {
 		return nil, "", err
 	}
 	query, args, err := selectPage(f)
@@ -93,6 +93,10 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 	if f.Agent != "" {
 		add(`e.agent = ?`, f.Agent)
 	}
+	if f.Agents != nil {
+		term, patterns := ofAgents(`e.agent`, f.Agents)
+		where, args = append(where, term), append(args, patterns...)
+	}
 	if f.Session != "" {
 		add(`e.session <> '' AND e.session = ?`, f.Session)
 	}
@@ -117,9 +121,9 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 		add(`(json_extract(CAST(e.head AS TEXT), '$.dry_run') IS NOT NULL) = ?`, *f.DryRun)
 	}
 	if f.Cursor != "" {
-		seq, ok := record.ReadCursor(f.Cursor)
-		if !ok {
-			return "", nil, gate.Errorf(gate.CodeValidation, "cursor %.40q is not one of ours", f.Cursor)
+		seq, err := record.ReadCursor(f.Cursor)
+		if err != nil {
+			return "", nil, err
 		}
 		add(order+` < ?`, seq)
 	}
@@ -128,4 +132,24 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 		query += ` WHERE ` + strings.Join(where, ` AND `)
 	}
 	return query + ` ORDER BY ` + order + ` DESC LIMIT ?`, append(args, int64(f.Limit+1)), nil
+}
+
+// ofAgents is the condition that a column matches one of the patterns. Names
+// with a NUL, which no caller can send, match none but [gate.EveryAgent]: GLOB
+// would see only what stands before it.
+func ofAgents(column string, patterns []string) (term string, args []any) {
+	terms := []string{`FALSE`}
+	for _, p := range patterns {
+		switch {
+		case p == gate.EveryAgent:
+			return `TRUE`, nil
+		case strings.ContainsAny(p, "*?"):
+			terms = append(terms, column+` GLOB ? AND instr(`+column+`, char(0)) = 0`)
+			args = append(args, strings.ReplaceAll(p, "[", "[[]"))
+		default:
+			terms = append(terms, column+` = ?`)
+			args = append(args, p)
+		}
+	}
+	return `(` + strings.Join(terms, ` OR `) + `)`, args
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"slices"
 
 	"stopgate/gate"
@@ -58,8 +59,58 @@ func (s *Store) agentCounts(ctx context.Context, session string) ([]gate.AgentCo
 	return agents, explain(rows.Err())
 }
 
-// EraseSession removes counts, activations and records of the session, and the
-// idempotency keys that those records answered, in one transaction. The bytes
+// SessionAgents lists the agents that a session belongs to.
+func (s *Store) SessionAgents(ctx context.Context, id string) ([]string, error) {
+	rows, err := s.reads.QueryContext(ctx, selectSessionAgents, id)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	var agents []string
+	for rows.Next() {
+		var agent string
+		if err := rows.Scan(&agent); err != nil {
+			return nil, explain(err)
+		}
+		agents = append(agents, agent)
+	}
+	return agents, explain(rows.Err())
+}
+
+const selectSessionAgents = `SELECT agent FROM session_agents WHERE session = ? ORDER BY agent`
+
+// ClaimSession makes a session belong to an agent, too.
+func (s *Store) ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error {
+	if id == "" || agent == "" {
+		return gate.Errorf(gate.CodeValidation, "claim needs a session and an agent")
+	}
+	return s.writer.do(ctx, claimSession{id, agent, mine})
+}
+
+type claimSession struct {
+	id, agent string
+	mine      func(string) bool
+}
+
+func (w claimSession) apply(c *conn) error {
+	foreign := false
+	err := c.each(func(v []driver.Value) { foreign = foreign || !w.mine(v[0].(string)) }, 1, selectSessionAgents, w.id)
+	if err != nil {
+		return err
+	}
+	if foreign {
+		return gate.Errorf(gate.CodeNotFound, "session %q is not known", w.id)
+	}
+	return joinSession(c, w.id, w.agent)
+}
+
+// joinSession makes the session belong to the agent; most often it does.
+func joinSession(c *conn, id, agent string) error {
+	return c.exec(`INSERT OR IGNORE INTO session_agents (session, agent) VALUES (?, ?)`, id, agent)
+}
+
+// EraseSession removes counts, activations, claims and records of the session,
+// and the idempotency keys that those records answered, in one transaction. The bytes
 // are overwritten (secure_delete), and the WAL, which may still hold older
 // copies, is emptied as soon as no reader stands on it.
 func (s *Store) EraseSession(ctx context.Context, id string) error {
@@ -83,6 +134,8 @@ func (w eraseSession) apply(c *conn) error {
 		`DELETE ` + mine,
 		`DELETE FROM counts WHERE session = ?1`,
 		`DELETE FROM activations WHERE session = ?1`,
+		`DELETE FROM session_agents WHERE session = ?1`,
+		`UPDATE audit SET session = '' WHERE session <> '' AND session = ?1`, // that somebody switched a hook stays
 	} {
 		if err := c.exec(text, w.id); err != nil {
 			return err

@@ -13,9 +13,9 @@ import (
 const specColumns = `kind, name, document, version, etag, by, at, deleted`
 
 // PutSpec stores a new version, also when the document is the same.
-func (s *Store) PutSpec(ctx context.Context, spec gate.StoredSpec, ifMatch string) (gate.StoredSpec, error) {
-	spec.At, spec.Deleted = s.opt.Now().UnixMilli(), false
-	w := &putSpec{spec: spec, ifMatch: ifMatch}
+func (s *Store) PutSpec(ctx context.Context, spec gate.StoredSpec, by gate.Actor, ifMatch string) (gate.StoredSpec, error) {
+	spec.At, spec.By, spec.Deleted = s.opt.Now().UnixMilli(), by.Name, false
+	w := &putSpec{spec: spec, by: by, ifMatch: ifMatch}
 	if err := s.writer.do(ctx, w); err != nil {
 		return gate.StoredSpec{}, err
 	}
@@ -23,14 +23,15 @@ func (s *Store) PutSpec(ctx context.Context, spec gate.StoredSpec, ifMatch strin
 }
 
 // DeleteSpec stores the deletion as a version of its own, without document.
-func (s *Store) DeleteSpec(ctx context.Context, kind gate.SpecKind, name, by, ifMatch string) error {
-	return s.writer.do(ctx, &putSpec{ifMatch: ifMatch, spec: gate.StoredSpec{Kind: kind, Name: name, By: by,
+func (s *Store) DeleteSpec(ctx context.Context, kind gate.SpecKind, name string, by gate.Actor, ifMatch string) error {
+	return s.writer.do(ctx, &putSpec{ifMatch: ifMatch, by: by, spec: gate.StoredSpec{Kind: kind, Name: name, By: by.Name,
 		At: s.opt.Now().UnixMilli(), Deleted: true}})
 }
 
 // putSpec writes the next version of a spec: a document or its deletion.
 type putSpec struct {
 	spec    gate.StoredSpec
+	by      gate.Actor
 	ifMatch string
 }
 
@@ -61,9 +62,28 @@ func (w *putSpec) apply(c *conn) error {
 		return gate.Errorf(gate.CodePreconditionFailed, "%s %q has changed: its ETag is not %s any more", s.Kind, s.Name, w.ifMatch)
 	}
 	s.ETag = record.ETag(s)
-	return c.exec(`INSERT INTO specs (kind, name, version, etag, document, by, at, deleted, born)
+	err = c.exec(`INSERT INTO specs (kind, name, version, etag, document, by, at, deleted, born)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, (SELECT coalesce(max(seq), 0) + 1 FROM specs)))`,
 		string(s.Kind), s.Name, int64(s.Version), s.ETag, blob(s.Document), s.By, s.At, asInt(s.Deleted), born)
+	if err != nil {
+		return err
+	}
+	return w.audit(c, exists)
+}
+
+// audit writes what changed: the version that was in force, and the one that is
+// now.
+func (w *putSpec) audit(c *conn, existed bool) error {
+	s := &w.spec
+	e := entry(gate.SpecPut, string(s.Kind), s.Name, w.by, s.At)
+	e.After = s.Version
+	if existed {
+		e.Before = s.Version - 1
+	}
+	if s.Deleted {
+		e.Action = gate.SpecDeleted
+	}
+	return insertAudit(c, e)
 }
 
 // Spec is the current version.

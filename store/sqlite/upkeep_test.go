@@ -148,7 +148,7 @@ func TestErasedBytes(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetActive(t.Context(), secret, "h", true, "me"); err != nil {
+	if err := s.SetActive(t.Context(), secret, "h", true, gate.Actor{Name: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	found := func() bool {
@@ -172,7 +172,7 @@ func TestErasedBytes(t *testing.T) {
 	if found() {
 		t.Error("erased bytes are still on disk")
 	}
-	for _, table := range []string{"evaluations", "evaluation_hooks", "counts", "activations"} {
+	for _, table := range []string{"evaluations", "evaluation_hooks", "counts", "activations", "session_agents"} {
 		var rows int
 		if err := s.reads.QueryRow(`SELECT count(*) FROM ` + table).Scan(&rows); err != nil || rows != 0 {
 			t.Errorf("%s has %d rows (%v), want none", table, rows, err)

@@ -86,7 +86,7 @@ func TestBatch(t *testing.T) {
 		queued(s, i+1)
 	}
 	start(0, func() error { return s.Commit(context.Background(), plainCommit(2)) })
-	start(1, func() error { return s.DeleteSpec(context.Background(), gate.AgentSpec, "none", "", "") }) // refused
+	start(1, func() error { return s.DeleteSpec(context.Background(), gate.AgentSpec, "none", gate.Actor{}, "") }) // refused
 	start(2, func() error {
 		return s.writer.do(context.Background(), doing(func(c *conn) error {
 			commits++ // once in the batch, once alone

@@ -97,6 +97,14 @@ func filters(t *testing.T, s gate.Store) {
 		{"no dry runs", gate.RecordFilter{DryRun: new(false)}, []int{7, 6, 5, 4, 1}},
 		{"no dry runs of an agent", gate.RecordFilter{DryRun: new(false), Agent: "other"}, []int{7}},
 		{"nothing", gate.RecordFilter{Agent: "nobody"}, []int{}},
+		{"agents by pattern", gate.RecordFilter{Agents: []string{"o*r"}}, []int{7, 2}},
+		{"agents by two patterns", gate.RecordFilter{Agents: []string{"nobody", "othe?", "builder"}, Session: "s1"}, []int{7, 6, 5, 2, 1}},
+		{"agents, and one of them", gate.RecordFilter{Agents: []string{"b*"}, Agent: "other"}, []int{}},
+		{"every agent", gate.RecordFilter{Agents: []string{"x", "*"}, DryRun: new(true)}, []int{3, 2}},
+		{"agents by name", gate.RecordFilter{Agents: []string{"other"}, Hook: "tests"}, []int{7}},
+		{"agents by pattern and name", gate.RecordFilter{Agents: []string{"b?", "other"}}, []int{7, 2}},
+		{"a pattern is a whole name", gate.RecordFilter{Agents: []string{"othe", "uther", "OTHER", "%", "o_her", "[b]uilder", "b[u]*"}}, []int{}},
+		{"no agents", gate.RecordFilter{Agents: []string{}}, []int{}},
 		{"no SQL", gate.RecordFilter{Agent: "' OR 1=1 --"}, []int{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -222,7 +230,7 @@ func hostileValues(t *testing.T, s gate.Store) {
 			if r.Agent != name || r.Session != name {
 				t.Errorf("record is of %.20q in %.20q", r.Agent, r.Session)
 			}
-			wantNoError(t, s.SetActive(t.Context(), name, name, true, name))
+			wantNoError(t, s.SetActive(t.Context(), name, name, true, gate.Actor{Name: name, Credential: name, Address: name}))
 			state, err := s.Session(t.Context(), name)
 			wantNoError(t, err)
 			if !state.ActiveHooks[name] || len(state.ActiveHooks) != 1 || len(state.Agents) == 0 || state.Agents[0].SubAgent != name {
@@ -245,15 +253,22 @@ func hostileValues(t *testing.T, s gate.Store) {
 			}
 			_, err = s.Spec(t.Context(), gate.SpecKind(name), name)
 			wantCode(t, err, gate.CodeNotFound)
-			put, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: name, Document: []byte(`{"a":"\u0000"}`), By: name}, "")
+			put, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: name, Document: []byte(`{"a":"\u0000"}`)}, gate.Actor{Name: name, Credential: name, Address: name}, "")
 			wantNoError(t, err)
 			got, err := s.Spec(t.Context(), gate.HookSpec, name)
 			wantNoError(t, err)
 			if diff := cmp.Diff(put, got); diff != "" {
 				t.Errorf("spec %.20q (-put +got):\n%s", name, diff)
 			}
-			_, err = s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: name, Document: []byte(`{}`)}, name)
+			_, err = s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.HookSpec, Name: name, Document: []byte(`{}`)}, me, name)
 			wantCode(t, err, gate.CodePreconditionFailed)
+		}
+	})
+	t.Run("patterns of agents", func(t *testing.T) {
+		for pattern, want := range map[string][]string{"?": {ID(11), ID(10), ID(9), ID(8), ID(5), ID(2)}, "u?": {ID(6)}, "' OR*": {ID(7)}, "zz*": {}} {
+			if diff := cmp.Diff(want, list(t, s, gate.RecordFilter{Agents: []string{pattern}})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", pattern, diff)
+			}
 		}
 	})
 	t.Run("credential and key do not run together", func(t *testing.T) {

@@ -12,10 +12,16 @@ import (
 	"stopgate/gate"
 )
 
+// Two who change things.
+var (
+	me  = gate.Actor{Name: "me", Credential: "key:1", Address: "192.0.2.1"}
+	you = gate.Actor{Name: "you"}
+)
+
 // specs: versions, tags and If-Match (spec/azure.md 13).
 func specs(t *testing.T, s gate.Store) {
 	put := func(document, ifMatch string) (gate.StoredSpec, error) {
-		return s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: []byte(document), By: "me"}, ifMatch)
+		return s.PutSpec(t.Context(), gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: []byte(document)}, me, ifMatch)
 	}
 	current := func() string {
 		got, err := s.Spec(t.Context(), gate.AgentSpec, "a")
@@ -28,7 +34,7 @@ func specs(t *testing.T, s gate.Store) {
 	wantCode(t, err, gate.CodePreconditionFailed)
 	_, err = s.Spec(t.Context(), gate.AgentSpec, "a")
 	wantCode(t, err, gate.CodeNotFound)
-	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "me", ""), gate.CodeNotFound)
+	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", me, ""), gate.CodeNotFound)
 
 	one, err := put(`{"n": 1}`, "")
 	wantNoError(t, err)
@@ -49,24 +55,24 @@ func specs(t *testing.T, s gate.Store) {
 	wantCode(t, err, gate.CodePreconditionFailed)
 	three, err := put(`{"n": 3}`, "*")
 	wantNoError(t, err)
-	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "you", two.ETag), gate.CodePreconditionFailed)
+	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", you, two.ETag), gate.CodePreconditionFailed)
 	if current() != three.ETag {
 		t.Error("a refused write changed the spec")
 	}
-	wantNoError(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "you", three.ETag))
+	wantNoError(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", you, three.ETag))
 	_, err = s.Spec(t.Context(), gate.AgentSpec, "a")
 	wantCode(t, err, gate.CodeNotFound)
 	_, err = put(`{}`, "*")
 	wantCode(t, err, gate.CodePreconditionFailed)
 	_, err = put(`{}`, three.ETag)
 	wantCode(t, err, gate.CodePreconditionFailed)
-	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "you", "*"), gate.CodeNotFound)
+	wantCode(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", you, "*"), gate.CodeNotFound)
 	five, err := put(`{"n": 1}`, "")
 	wantNoError(t, err)
 	if five.Version != 5 {
 		t.Errorf("version after a deletion is %d, want 5", five.Version)
 	}
-	wantNoError(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", "you", "*"))
+	wantNoError(t, s.DeleteSpec(t.Context(), gate.AgentSpec, "a", you, "*"))
 
 	history, err := s.SpecHistory(t.Context(), gate.AgentSpec, "a")
 	wantNoError(t, err)
@@ -93,13 +99,13 @@ func specs(t *testing.T, s gate.Store) {
 // (spec/azure.md 13); and versions stay a sequence without gaps.
 func specConflicts(t *testing.T, s gate.Store) {
 	spec := gate.StoredSpec{Kind: gate.AgentSpec, Name: "a", Document: []byte(`{}`)}
-	first, err := s.PutSpec(t.Context(), spec, "")
+	first, err := s.PutSpec(t.Context(), spec, me, "")
 	wantNoError(t, err)
 	var stored, refused atomic.Int32
 	var running sync.WaitGroup
 	for range 16 {
 		running.Go(func() {
-			switch _, err := s.PutSpec(t.Context(), spec, first.ETag); {
+			switch _, err := s.PutSpec(t.Context(), spec, me, first.ETag); {
 			case err == nil:
 				stored.Add(1)
 			case gate.CodeOf(err) == gate.CodePreconditionFailed:
@@ -113,7 +119,7 @@ func specConflicts(t *testing.T, s gate.Store) {
 	}
 	for range 8 {
 		running.Go(func() {
-			_, err := s.PutSpec(t.Context(), spec, "")
+			_, err := s.PutSpec(t.Context(), spec, me, "")
 			if err != nil {
 				t.Errorf("put: %v", err)
 			}
@@ -136,7 +142,7 @@ func specConflicts(t *testing.T, s gate.Store) {
 // hooks (spec/azure.md 39).
 func specOrder(t *testing.T, s gate.Store) {
 	put := func(kind gate.SpecKind, name string) {
-		_, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: kind, Name: name, Document: []byte(`{}`)}, "")
+		_, err := s.PutSpec(t.Context(), gate.StoredSpec{Kind: kind, Name: name, Document: []byte(`{}`)}, me, "")
 		wantNoError(t, err)
 	}
 	want := func(names ...string) {
@@ -158,7 +164,7 @@ func specOrder(t *testing.T, s gate.Store) {
 	want("hook z", "agent m", "hook a")
 	put(gate.HookSpec, "z")
 	want("hook z", "agent m", "hook a")
-	wantNoError(t, s.DeleteSpec(t.Context(), gate.HookSpec, "z", "", ""))
+	wantNoError(t, s.DeleteSpec(t.Context(), gate.HookSpec, "z", me, ""))
 	want("agent m", "hook a")
 	put(gate.HookSpec, "z")
 	put(gate.HookSpec, "z")
@@ -176,11 +182,11 @@ func activations(t *testing.T, s gate.Store) {
 		}
 	}
 	want("t1", nil)
-	wantNoError(t, s.SetActive(t.Context(), "t1", "h1", true, "me"))
-	wantNoError(t, s.SetActive(t.Context(), "t1", "h2", false, "me"))
+	wantNoError(t, s.SetActive(t.Context(), "t1", "h1", true, me))
+	wantNoError(t, s.SetActive(t.Context(), "t1", "h2", false, me))
 	want("t1", map[string]bool{"h1": true, "h2": false})
 	want("t2", nil)
-	wantNoError(t, s.SetActive(t.Context(), "t1", "h1", false, "you"))
-	wantNoError(t, s.SetActive(t.Context(), "t1", "h2", true, "you"))
+	wantNoError(t, s.SetActive(t.Context(), "t1", "h1", false, you))
+	wantNoError(t, s.SetActive(t.Context(), "t1", "h2", true, you))
 	want("t1", map[string]bool{"h1": false, "h2": true})
 }

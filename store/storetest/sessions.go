@@ -20,7 +20,7 @@ func sessions(t *testing.T, s gate.Store) {
 		wantNoError(t, s.Commit(t.Context(), rejection(key, gate.Counts{StopRejections: n}, n+1)))
 	}
 	commit(t, s, with(Record(30), func(r *gate.Record) { r.Agent = "idle" }))
-	wantNoError(t, s.SetActive(t.Context(), "s1", "h", true, "me"))
+	wantNoError(t, s.SetActive(t.Context(), "s1", "h", true, me))
 	commit(t, s, with(Record(31), func(r *gate.Record) { r.Session = "s2" }))
 
 	got, err := s.Session(t.Context(), "s1")
@@ -37,7 +37,7 @@ func sessions(t *testing.T, s gate.Store) {
 		t.Errorf("last are %v of %q", ids(got.Last), got.Session)
 	}
 	t.Run("known by an activation alone", func(t *testing.T) {
-		wantNoError(t, s.SetActive(t.Context(), "s3", "h", false, "me"))
+		wantNoError(t, s.SetActive(t.Context(), "s3", "h", false, me))
 		if _, err := s.Session(t.Context(), "s3"); err != nil {
 			t.Error(err)
 		}
@@ -55,7 +55,7 @@ func eraseSession(t *testing.T, s gate.Store) {
 		wantNoError(t, s.Commit(t.Context(), gate.Commit{Key: gate.LedgerKey{Agent: "builder", Session: session}, Idempotency: gate.Request{Key: key},
 			Settle: func(now gate.Counts) (gate.Counts, gate.Record) { return gate.Counts{StopRejections: 1}, r }}))
 		if session != "" {
-			wantNoError(t, s.SetActive(t.Context(), session, "h", true, "me"))
+			wantNoError(t, s.SetActive(t.Context(), session, "h", true, me))
 		}
 	}
 	wantNoError(t, s.EraseSession(t.Context(), "s1"))

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+
+	"stopgate/gate"
+)
+
+// A session belongs to the agents of its events, and to those that it was
+// claimed for by an upload. A caller that is limited to some agents may use a
+// session only where it belongs to those alone, since what a session has, its
+// conversation above all, is one for all its agents. Names are first come,
+// first served: such a caller can find out that a name is taken, and no more.
+
+// claim makes a session that the request writes to belong to the agent that the
+// request names, or the only one that its caller has.
+func (s *Server) claim(c echo.Context, session string) error {
+	who, agent := callerOf(c), c.QueryParam("agent")
+	if agent == "" {
+		if !who.Limited() {
+			return nil
+		}
+		var one bool
+		if agent, one = who.OnlyAgent(); !one {
+			return gate.Errorf(gate.CodeValidation, "query has no agent=: this credential is for several agents, and the session must belong to one")
+		}
+	}
+	if len(agent) > maxSegment {
+		return gate.Errorf(gate.CodeValidation, "query parameter agent has %d bytes, at most %d are allowed", len(agent), maxSegment)
+	}
+	if !who.Owns(agent) {
+		return notYours(agent)
+	}
+	return s.claimFor(c.Request().Context(), who, session, agent)
+}
+
+// claimFor makes a session belong to one of the caller's agents.
+func (s *Server) claimFor(ctx context.Context, who gate.Caller, session, agent string) error {
+	agents, err := s.opt.Store.SessionAgents(ctx, session)
+	switch {
+	case err != nil:
+		return err
+	case !who.OwnsAll(agents):
+		return unknownSession(session)
+	case slices.Contains(agents, agent):
+		return nil
+	}
+	if len(agents) == 0 && who.Limited() {
+		// A conversation that nobody said whose it is, is not for the first to come.
+		text, _, _, err := s.opt.Transcripts.Read(ctx, session)
+		if err == nil {
+			text.Close()
+			return unknownSession(session)
+		}
+		if gate.CodeOf(err) != gate.CodeNotFound {
+			return err
+		}
+	}
+	return s.opt.Store.ClaimSession(ctx, session, agent, who.Owns)
+}
+
+// confine holds an event to its caller's agents: the agent that it is about, and
+// the one that its sub-agent's end is moved to; its session, and the
+// conversation that it names. Errors are a [*gate.Error], or a [*gate.Failure]
+// where the store does not say whose the session is.
+func (s *Server) confine(c echo.Context, ev *gate.Event) error {
+	who := callerOf(c)
+	if !who.Limited() || ev.Name == "" { // no hook is about it, and nothing is stored
+		return nil
+	}
+	if !who.Owns(ev.Agent) {
+		return notYours(ev.Agent)
+	}
+	agent := ev.Agent
+	if ev.Name == gate.SubagentStop && ev.AgentType != "" && s.opt.Gate.Policies.Find(gate.AgentSpec, ev.AgentType) != nil {
+		if agent = ev.AgentType; !who.Owns(agent) { // its hooks are asked, and it is recorded as its own
+			return notYours(agent)
+		}
+	}
+	if ev.TranscriptPath != "" { // a file of this machine is nobody's, and may be anybody's
+		if ev.Protocol == gate.Native && ev.TranscriptSession == "" {
+			return gate.Errorf(gate.CodeForbidden, "execution_summary names a file of the server's machine, which a credential that is limited to some agents may not read: send the conversation")
+		}
+		ev.TranscriptPath, ev.TranscriptStale = "", true
+	}
+	for _, session := range []string{ev.Session, ev.TranscriptSession} {
+		if session == "" {
+			continue
+		}
+		err := s.claimFor(c.Request().Context(), who, session, agent)
+		if gate.CodeOf(err) == gate.CodeInternal && err != nil {
+			return &gate.Failure{Code: gate.StoreUnavailable, Message: err.Error()}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
