@@ -90,7 +90,7 @@ func TestAXCode05HooksSeeTheirOwnToolNames(t *testing.T) {
 				t.Errorf("got %s %q", event, got)
 			}
 			h := Hook{Dialect: AXCode, Event: PreToolUse, Matcher: CompileAXCodeMatcher(tt.want)}
-			if !h.concerns(&ev) {
+			if !h.Concerns(&ev) {
 				t.Errorf("matcher %q is not about it", tt.want)
 			}
 		})
@@ -128,7 +128,7 @@ func TestAXCodeFailedCall(t *testing.T) {
 	ev := tool(PostToolUse)
 	ev.ToolSucceeded = false
 	after, failure := Hook{Dialect: AXCode, Event: PostToolUse, Matcher: CompileAXCodeMatcher("")}, Hook{Dialect: AXCode, Event: PostToolUseFailure, Matcher: CompileAXCodeMatcher("")}
-	if after.concerns(&ev) || !failure.concerns(&ev) {
+	if after.Concerns(&ev) || !failure.Concerns(&ev) {
 		t.Error("a failed call is one that succeeded")
 	}
 	if event, _ := AXCodeNames(&ev); event != "PostToolUseFailure" {

@@ -58,7 +58,7 @@ func TestClaudeCode02WhatAHookIsAbout(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.hook.Dialect = ClaudeCode
-			if got := c.hook.concerns(&c.ev); got != c.want {
+			if got := c.hook.Concerns(&c.ev); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})

@@ -18,8 +18,8 @@ var Dialects = []Dialect{Azure, Antigravity, AXCode, ClaudeCode}
 // in firing order; the others run at once (DESIGN §2).
 func (d Dialect) inTurn() bool { return d == Antigravity || d == AXCode }
 
-// concerns reports whether the hook is about the event, by its dialect's rules.
-func (h *Hook) concerns(ev *Event) bool {
+// Concerns reports whether the hook is about the event, by its dialect's rules.
+func (h *Hook) Concerns(ev *Event) bool {
 	switch h.Dialect {
 	case Antigravity:
 		return antigravityConcerns(h, ev)

@@ -176,7 +176,7 @@ func (p *Policies) match(ev *Event) (matched, error) {
 
 func (m *matched) add(s *Spec, ev *Event) {
 	for i := range s.Hooks {
-		if h := &s.Hooks[i]; h.concerns(ev) {
+		if h := &s.Hooks[i]; h.Concerns(ev) {
 			m.hooks = append(m.hooks, h)
 		}
 	}

@@ -67,7 +67,7 @@ type commands struct {
 	Init      initCommand      `cmd:"" help:"Write an agent host's hook configuration, or take it out again."`
 	Doctor    doctorCommand    `cmd:"" help:"Find why a gate would not gate; send a must-block probe through the installed hook."`
 	Apply     applyCommand     `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
-	Validate  validateCommand  `cmd:"" help:"Check spec files; print what is wrong and where."`
+	Validate  validateCommand  `cmd:"" help:"Check spec files and hooks files; print what is wrong and where."`
 	RunHooks  runHooksCommand  `cmd:"" help:"Play another system's hook runtime: its payload in, its answer out."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
@@ -122,7 +122,8 @@ func run(p process, args []string) (code int) {
 		kong.Exit(func(int) { left = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Bind(p),
-		kong.Vars{"server": serverURL(p.getenv), "protocols": strings.Join(wire.Names(), ", "), "hosts": hostNames(), "hookSystems": strings.Join(hookSystemNames(), ", ")},
+		kong.Vars{"server": serverURL(p.getenv), "protocols": strings.Join(wire.Names(), ", "), "hosts": hostNames(), "hookSystems": strings.Join(hookSystemNames(), ", "),
+			"dialects": strings.Join(dialectNames(), ", ")},
 	)
 	if err != nil {
 		panic(err)

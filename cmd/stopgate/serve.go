@@ -77,7 +77,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	app.gate.Observe = metrics.Observe
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, Policies: app.policies, Transcripts: uploads{app.transcripts}, Metrics: metrics,
-		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
+		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets,
 		Protocol: findProtocol, ProtocolNames: wire.Names(), FindAnswer: app.findAnswer,
 		Log: log, Version: version, Loopback: loopback,
