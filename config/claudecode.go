@@ -25,14 +25,19 @@ var claudeCodeUnseen = []string{"ConfigChange", "CwdChanged", "Elicitation", "El
 // claudeCodeReader reads the hooks of a settings.json.
 type claudeCodeReader struct {
 	*findings
-	hooks []gate.Hook
-	ours  int // errors that are none for Claude Code
+	hooks  []gate.Hook
+	events map[string]gate.EventName // that hooks are read of
+	ours   int                       // errors that are none for Claude Code
 }
 
 // readClaudeCode reads the hooks of a settings.json, or of a file that holds
 // nothing else; its other members are not the gate's (spec/claude-code.md 1, 2).
 func readClaudeCode(n *node, f *findings) []gate.Hook {
-	r := &claudeCodeReader{findings: f, ours: f.errors}
+	return readClaudeCodeEvents(n, f, claudeCodeEvents)
+}
+
+func readClaudeCodeEvents(n *node, f *findings, known map[string]gate.EventName) []gate.Hook {
+	r := &claudeCodeReader{findings: f, events: known, ours: f.errors}
 	if n.kind != objectKind {
 		r.errorf("", n.pos, "settings are %s, want an object", n.describe())
 	} else {
@@ -82,13 +87,13 @@ func (r *claudeCodeReader) missing(n *node) {
 
 // event reads the groups of one event.
 func (r *claudeCodeReader) event(path string, f field) {
-	event, seen := claudeCodeEvents[f.name]
+	event, seen := r.events[f.name]
 	switch {
-	case slices.Contains(claudeCodeUnseen, f.name):
-		r.warnf(path, f.pos, "the gate is never asked about %s: Claude Code runs these hooks, the gate does not", f.name)
+	case !seen && slices.Contains(claudeCodeUnseen, f.name):
+		r.unreadf(path, f.pos, "the gate is never asked about %s: Claude Code runs these hooks, the gate does not", f.name)
 		return
 	case !seen:
-		r.warnf(path, f.pos, "%q is no event of Claude Code that is known here: its hooks are never asked%s", cut(f.name), DidYouMean(f.name, claudeCodeEventNames()))
+		r.unreadf(path, f.pos, "%q is no event of Claude Code that is known here: its hooks are never asked%s", cut(f.name), DidYouMean(f.name, claudeCodeEventNames()))
 		return
 	case f.value.kind != listKind:
 		r.errorf(path, f.value.pos, "%s is %s, want a list of groups, each with its hooks", f.name, f.value.describe())
@@ -172,6 +177,7 @@ func (r *claudeCodeReader) handler(o *object, event gate.EventName, matcher gate
 	}
 	o.unknown(false)
 	if asked && r.errors == before {
+		r.source(h.Name, o.node)
 		r.hooks = append(r.hooks, h)
 	}
 }
@@ -185,7 +191,7 @@ func (r *claudeCodeReader) kind(o *object) string {
 		r.errorf(o.child("type"), o.node.pos, "type is missing, want one of %s", strings.Join(kinds, ", "))
 		return ""
 	case n.kind == textKind && n.text == "mcp_tool":
-		r.warnf(o.child("type"), n.pos, "a hook of type mcp_tool calls a server that Claude Code has and the gate has not: it is left out")
+		r.unreadf(o.child("type"), n.pos, "a hook of type mcp_tool calls a server that Claude Code has and the gate has not: it is left out")
 		return ""
 	}
 	return o.oneOf("type", kinds...)
@@ -259,7 +265,7 @@ func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
 	}
 	for _, name := range []string{"async", "asyncRewake"} {
 		if o.flag(name) {
-			r.warnf(o.child(name), o.place(name), "an %s hook cannot decide anything, since Claude Code does not wait for it: it is left out", name)
+			r.unreadf(o.child(name), o.place(name), "an %s hook cannot decide anything, since Claude Code does not wait for it: it is left out", name)
 			return false
 		}
 	}

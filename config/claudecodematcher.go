@@ -22,7 +22,7 @@ func (r *claudeCodeReader) matcher(o *object, event gate.EventName) gate.Matcher
 		return all
 	case n.kind != textKind:
 		return all
-	case !event.ForTool() && event != gate.Start && event != gate.SubagentStop:
+	case !event.ForTool() && event != gate.Start && event != gate.SubagentStop && event.Known():
 		if pattern != "" && pattern != "*" {
 			r.warnf(path, n.pos, "matcher has no effect on %s: the hooks run on every %[1]s", event)
 		}

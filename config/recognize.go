@@ -10,7 +10,7 @@ import (
 )
 
 // systemNames is what the hook systems call themselves.
-var systemNames = map[gate.Dialect]string{gate.Azure: "Azure SRE Agent", gate.Antigravity: "the Gemini API's agents", gate.AXCode: "AX Code",
+var systemNames = map[gate.Dialect]string{gate.Azure: "Azure SRE Agent", gate.Antigravity: "the Gemini API's sandbox", gate.AXCode: "AX Code",
 	gate.ClaudeCode: "Claude Code"}
 
 // places is where each system looks for its hooks below a project's directory.

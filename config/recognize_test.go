@@ -35,7 +35,7 @@ func TestDialectOf(t *testing.T) {
 		{"a place is whole names", "x.claude/settings.txt", `{"hooks":[]}`, gate.AXCode, ""},
 		{"nothing", "hooks.json", `{}`, "", "nothing tells whose hooks these are: .* name the dialect"},
 		{"a list", "", `[]`, "", "nothing tells"},
-		{"two", "hooks.json", `{"g":{"pre_tool_execution":[]},"packs":[]}`, "", `could be hooks of antigravity \(the Gemini API's agents\) or of ax-code \(AX Code\); name the dialect`},
+		{"two", "hooks.json", `{"g":{"pre_tool_execution":[]},"packs":[]}`, "", `could be hooks of antigravity \(the Gemini API's sandbox\) or of ax-code \(AX Code\); name the dialect`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := DialectOf(c.file, []byte(c.text))
@@ -57,7 +57,7 @@ func TestReadHooks(t *testing.T) {
 	}{
 		{"named against its form", gate.AXCode, "x.json", `{"g":{"pre_tool_execution":[]}}`, 0, `warning: g: AX Code drops "g"`},
 		{"in another system's place", "", ".ax-code/hooks.json", `{"g":{"pre_tool_execution":[]}}`, 0,
-			"1:1: warning: file lies where AX Code looks for its hooks, and reads like one of the Gemini API's agents"},
+			"1:1: warning: file lies where AX Code looks for its hooks, and reads like one of the Gemini API's sandbox"},
 		{"hooks of a file with errors are counted", "", "x.json", `{"hooks":[{"event":"Stop","command":"a"},{"event":"Stop"}]}`, 2,
 			"error: hooks\\[1\\]: AX Code ignores this whole file, because hooks\\[1\\] has no command"},
 		{"a network", "", "network.json", `{"allowlist":[{"domain":"*"}]}`, -1, ""},

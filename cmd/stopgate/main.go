@@ -68,6 +68,7 @@ type commands struct {
 	Doctor    doctorCommand    `cmd:"" help:"Find why a gate would not gate; send a must-block probe through the installed hook."`
 	Apply     applyCommand     `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
 	Validate  validateCommand  `cmd:"" help:"Check spec files and hooks files; print what is wrong and where."`
+	Convert   convertCommand   `cmd:"" help:"Write one system's hooks in the form of another."`
 	RunHooks  runHooksCommand  `cmd:"" help:"Play another system's hook runtime: its payload in, its answer out."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
