@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func (c Conversion) read(name string, data []byte, f *findings) (hooks []declare
 	}
 	var read []gate.Hook
 	if c.From == gate.ClaudeCode {
-		read = readClaudeCodeEvents(docs[0], f, claudeCodeMoments)
+		read = readClaudeCodeEvents(docs[0], f, claudeCodeMoments())
 	} else {
 		read = readAttached(c.From, docs[0], f)
 	}
@@ -104,13 +105,13 @@ func (c Conversion) unread(f *findings) {
 
 // claudeCodeMoments are the events of Claude Code that another system has too,
 // also those that the gate is never asked about.
-var claudeCodeMoments = func() map[string]gate.EventName {
-	events := map[string]gate.EventName{"SessionEnd": gate.SessionEnd, "PreCompact": gate.PreCompact, "PostCompact": gate.PostCompact}
-	for name, event := range claudeCodeEvents {
-		events[name] = event
+func claudeCodeMoments() map[string]gate.EventName {
+	events := maps.Clone(claudeCodeEvents)
+	for _, event := range []gate.EventName{gate.SessionEnd, gate.PreCompact, gate.PostCompact} {
+		events[string(event)] = event
 	}
 	return events
-}()
+}
 
 // readAgent reads one agent of a file of azure: its agent-level hooks, then the
 // agent's own, as they fire.

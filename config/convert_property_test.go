@@ -56,7 +56,7 @@ func reread(t *testing.T, d gate.Dialect, document []byte) []gate.Hook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readClaudeCodeEvents(docs[0], &findings{}, claudeCodeMoments) // the gate's own reader leaves three events out
+	return readClaudeCodeEvents(docs[0], &findings{}, claudeCodeMoments()) // the gate's own reader leaves three events out
 }
 
 // unlikeHooks says how hooks that were read differ from those that were meant:

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -125,7 +126,7 @@ func TestConvertCannotExpress(t *testing.T) {
 		{"a panel", gate.Azure, gate.ClaudeCode, agentHook("Stop", `prompt: x, votes: 3`), `6:\d+: error: .*votes: Claude Code judges once, by one model`, false},
 		{"on demand", gate.Azure, gate.ClaudeCode, "api_version: azuresre.ai/v2\nkind: GlobalHook\nmetadata: {name: g}\nspec: {eventType: Stop, activationMode: onDemand, hook: {prompt: x}}\n", `no hooks that are switched on by demand`, false},
 		{"tasks that run", gate.Azure, gate.ClaudeCode, "name: a\nproperties: {deferStopForBackgroundTasks: true, hooks: {Stop: [{prompt: x}]}}\n", `error: properties.deferStopForBackgroundTasks: deferStopForBackgroundTasks has no equal`, true},
-		{"what is no bash", gate.AXCode, gate.ClaudeCode, axFile(`"event":"Stop","command":"if"`), `command is not valid bash`, false},
+		{"what is no bash", gate.AXCode, gate.ClaudeCode, axFile(`"event":"Stop","command":"if"`), `command is not bash that can be read`, false},
 		{"a script that is too long in quotes", gate.Azure, gate.ClaudeCode, agentHook("Stop", `type: command, script: "`+strings.Repeat("'", 40_000)+`"`), `command is 160\d+ long as Claude Code has to be given it, and it takes 65536`, false},
 		{"a source with an error", gate.AXCode, gate.Azure, axFile(`"event":"Stop"`), `AX Code ignores this whole file`, false},
 		{"what is no JSON", gate.AXCode, gate.Azure, `{`, `1:1: error: text is not JSON`, false},
@@ -144,6 +145,14 @@ func TestConvertCannotExpress(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a hostile nest costs nothing", func(t *testing.T) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, report := converted(gate.AXCode, gate.ClaudeCode, axFile(`"event":"Stop","command":"`+strings.Repeat("(", 65_000)+`"`), false)
+		if runtime.ReadMemStats(&after); after.StackSys-before.StackSys > 64<<20 || !strings.Contains(report, "command is not bash that can be read") {
+			t.Errorf("%d MiB of stack; report:\n%s", (after.StackSys-before.StackSys)>>20, report)
+		}
+	})
 	t.Run("more than 100", func(t *testing.T) {
 		hook := `{"type":"command","command":"y"}`
 		document, report := converted(gate.ClaudeCode, gate.AXCode, claudeHook("PreToolUse", "", hook+strings.Repeat(","+hook, 100)), true)

@@ -112,17 +112,12 @@ func unwrapped(d *declared) (string, law) {
 			continue
 		}
 		if inner, ok := strings.CutPrefix(d.Command, w.head); ok && d.Args == nil {
-			if inner, ok = strings.CutSuffix(inner, w.tail); ok && validBash(inner) {
+			if inner, ok = strings.CutSuffix(inner, w.tail); ok && readBash(inner) == nil {
 				return inner, l
 			}
 		}
 	}
 	return d.Command, ownLaw(&d.Hook)
-}
-
-func validBash(text string) bool {
-	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	return err == nil
 }
 
 // watchedOnly reports whether nothing that a dialect's hooks say on an event
@@ -163,8 +158,8 @@ func (c *converter) command(d *declared, event gate.EventName, h *gate.Hook) boo
 	case w == bare && c.To == gate.Azure && text != "" && len(text) <= gate.MaxScriptBytes && (python || !strings.HasPrefix(text, "#!") || strings.HasPrefix(text, shebangs[0]+"\n")):
 		h.Script = text
 		return true
-	case w != bare && !validBash(line):
-		c.lose(d, "command", "command is not valid bash, and would have to be put into more of it to keep its exit code's meaning")
+	case w != bare && readBash(line) != nil:
+		c.lose(d, "command", "command is not bash that can be read, and would have to be put into more of it to keep its exit code's meaning")
 		return false
 	}
 	h.Command = w.head + line + w.tail

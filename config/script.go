@@ -47,10 +47,25 @@ func checkLine(o *object, h *gate.Hook) {
 // checkBash warns about what bash could not read: it would end with 2, which
 // blocks, or go on and end with 0, which allows.
 func checkBash(o *object, field, text string) {
-	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	if parse, ok := errors.AsType[syntax.ParseError](err); ok {
+	if parse, ok := errors.AsType[syntax.ParseError](readBash(text)); ok {
 		o.warnf(o.child(field), o.place(field), "%s is not valid bash, in its line %d: %s", field, parse.Pos.Line(), parse.Text)
 	}
+}
+
+// maxOpened is how many brackets a text may open that bash's grammar is read in:
+// the parser calls itself for each level, which takes half a gigabyte and five
+// seconds for a hostile script of nothing else.
+const maxOpened = 2000
+
+var errNotRead = errors.New("not looked into: it is long, or opens very many brackets")
+
+// readBash is what bash could not read of a text; nil: it can.
+func readBash(text string) error {
+	if len(text) > gate.MaxScriptBytes || strings.Count(text, "(")+strings.Count(text, "{") > maxOpened {
+		return errNotRead
+	}
+	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	return err
 }
 
 // checkExit warns about an exit code that people take for a block (fault exit-05).
