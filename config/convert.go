@@ -76,7 +76,10 @@ func (c Conversion) read(name string, data []byte, f *findings) (hooks []declare
 	if f.errors > 0 {
 		return nil, false
 	}
-	if c.From == gate.Antigravity {
+	switch c.From {
+	case gate.ClaudeCode:
+		c.leftBehind("", docs[0], f, "hooks", "disableAllHooks", "$schema")
+	case gate.Antigravity:
 		for _, g := range docs[0].fields {
 			if on := g.value.find("enabled"); on != nil && on.text == "false" {
 				f.warnf(g.name, g.pos, "group %q is switched off, and is not written", cut(g.name))
@@ -147,7 +150,12 @@ func (c Conversion) readAgent(name string, data []byte, f *findings) (hooks []de
 		for _, h := range spec.Hooks {
 			own = append(own, declared{h, f.sources[h.Name]})
 		}
-		c.leftBehind(r.properties, f)
+		if p := r.properties; p != nil {
+			if later := p.node.find("deferStopForBackgroundTasks"); later != nil && later.text == "true" {
+				f.unreadf(p.child("deferStopForBackgroundTasks"), later.pos, "deferStopForBackgroundTasks has no equal: hooks of %s are asked while tasks still run", systemNames[c.To])
+			}
+			c.leftBehind(p.path, p.node, f, "hooks", "handoffs", "deferStopForBackgroundTasks")
+		}
 	}
 	if c.Agent != "" && agents == 0 && len(globals) == 0 && f.errors == 0 {
 		f.errorf("", pos{1, 1}, "file has no agent %q", cut(c.Agent))
@@ -159,22 +167,17 @@ func (c Conversion) readAgent(name string, data []byte, f *findings) (hooks []de
 	return append(globals, own...), true
 }
 
-// leftBehind says what of an agent is no hook.
-func (c Conversion) leftBehind(properties *object, f *findings) {
-	if properties == nil {
-		return
-	}
+// leftBehind says which members of an object are no hooks; known are those that
+// others look at.
+func (c Conversion) leftBehind(path string, n *node, f *findings, known ...string) {
 	var names []string
-	for _, m := range properties.node.fields {
-		switch {
-		case m.name == "deferStopForBackgroundTasks" && m.value.text == "true":
-			f.unreadf(properties.child(m.name), m.pos, "%s has no equal: hooks of %s are asked while tasks still run", m.name, systemNames[c.To])
-		case m.name != "hooks" && m.name != "handoffs":
+	for _, m := range n.fields {
+		if !slices.Contains(known, m.name) {
 			names = append(names, m.name)
 		}
 	}
 	if len(names) > 0 {
-		f.warnf(properties.path, properties.node.pos, "only hooks are converted: %s stay behind", strings.Join(names, ", "))
+		f.warnf(path, n.pos, "only hooks are converted: %s stay behind", cut(strings.Join(names, ", ")))
 	}
 }
 

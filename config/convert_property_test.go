@@ -172,6 +172,14 @@ func generated(r *rand.Rand, d gate.Dialect) gate.Hook {
 	}
 	h.Command = one("x", "./gate.sh --now", "a\n# b", "echo 'it''s'; exit 2", "cat <<E\n$x\nE", "bash -c 'exit 1'", "bash -c '\n\ttrue\n'", "python3 -c '#!/usr/bin/env python3\nprint(1)'",
 		"printf \u00e9\u2028", "case x in x) exit 3;; esac", "( true ) || exit 1", "not 'bash")
+	if r.IntN(2) == 0 {
+		var b strings.Builder
+		b.WriteString("x")
+		for range r.IntN(12) {
+			b.WriteString(one("\n", "\t", " ", "'", "\"", "\\", "$", "(", ")", "#", ":", "- ", "\r", "\u0085", "\u2028", "\x01", "\x7f", "{", "|", "&", "é", "\U0001F600", "!", "%", "---", "\ufeff", "\u00a0"))
+		}
+		h.Command = b.String()
+	}
 	switch kind := r.IntN(4); {
 	case d == gate.AXCode:
 		h.Timeout = gate.DefaultTimeout
@@ -184,7 +192,7 @@ func generated(r *rand.Rand, d gate.Dialect) gate.Hook {
 		fallthrough
 	case d == gate.Azure || d == gate.ClaudeCode && h.Event != gate.Start:
 		if kind == 0 {
-			h.Type, h.Command, h.Prompt = gate.PromptHook, "", one("Done? $ARGUMENTS", " two\nlines \n", "Done\u2028?")
+			h.Type, h.Command, h.Prompt = gate.PromptHook, "", one(h.Command, "Done? $ARGUMENTS", " two\nlines \n", "Done\u2028?")
 			h.Model = one(gate.DefaultModel, "Reasoning", "opus", "own")
 			break
 		}
@@ -197,7 +205,7 @@ func generated(r *rand.Rand, d gate.Dialect) gate.Hook {
 			}
 			h.Headers = [][]gate.Header{nil, {{Name: "X-A", Value: "b"}}, {{Name: "X-A", Value: "$B"}}}[r.IntN(3)]
 		} else if d == gate.Azure && kind == 2 {
-			h.Command, h.Script = "", one("#!/bin/bash\nexit 2\n", "echo \"it's\"\n\ttrue", "#!/usr/bin/env python3\nprint('a\\\\n')\n", " x ")
+			h.Command, h.Script = "", one(h.Command, "#!/bin/bash\n"+h.Command, "#!/usr/bin/env python3\n"+h.Command, "#!/bin/bash\nexit 2\n", "echo \"it's\"\n\ttrue", "#!/usr/bin/env python3\nprint('a\\\\n')\n", " x ")
 		}
 	}
 	return h
@@ -310,4 +318,26 @@ func TestConvertThereAndBack(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever a file holds, what is written of it is read without an error.
+func FuzzConvert(f *testing.F) {
+	r := rand.New(rand.NewPCG(17, 19))
+	for i, d := range gate.Dialects {
+		f.Add(i, (i+1)%4, string(Conversion{To: d}.write([]gate.Hook{generated(r, d), generated(r, d)})))
+	}
+	f.Add(3, 2, claudeHook("PreToolUse", `"matcher":"^(Bash|mcp__.*)$",`, `{"type":"command","command":"a=b","args":["${CLAUDE_PROJECT_DIR}"],"if":"Bash","timeout":0.1}`))
+	f.Add(2, 0, `{"packs":["block-force-push"],"hooks":[{"event":"PreToolUse","matcher":"a.b*|*|| c","command":"(","blockOnFailure":true}]}`)
+	f.Fuzz(func(t *testing.T, from, to int, text string) {
+		c := Conversion{From: gate.Dialects[uint(from)%4], To: gate.Dialects[uint(to)%4], Tools: testTools, Partial: true}
+		if c.From == c.To {
+			return
+		}
+		document, report := c.Convert(fileName(c.From), []byte(text))
+		if document != nil {
+			reread(t, c.To, document)
+		} else if !gate.HasErrors(report) {
+			t.Errorf("nothing is written, for no reason:\n%s", textOf(report))
+		}
+	})
 }

@@ -75,6 +75,9 @@ func TestConvertExpresses(t *testing.T) {
 		{"a regular expression beyond", gate.ClaudeCode, gate.AXCode, claudeHook("PreToolUse", `"matcher":"Web.",`, `{"type":"command","command":"x"}`), `"matcher": "webfetch|websearch"`,
 			[]string{`matcher "Web\." may match other tools than the known ones \(WebFetch, WebSearch\)`}},
 		{"a server's tools are a beginning", gate.ClaudeCode, gate.AXCode, claudeHook("PreToolUse", `"matcher":"^mcp__a__.*$",`, `{"type":"command","command":"x"}`), `"matcher": "mcp__a__*"`, nil},
+		{"what is no pattern stays none", gate.AXCode, gate.Azure, axFile(`"event":"PreToolUse","matcher":".*","command":"x"`), `matcher: \..*`, []string{`no tool is known by the name of \.: kept`}},
+		{"other settings are said to stay", gate.ClaudeCode, gate.Azure, `{"model":"m","permissions":{},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`, "command: \"true\"\n",
+			[]string{`1:1: warning: only hooks are converted: model, permissions stay behind`}},
 		{"whole names are whole", gate.Azure, gate.ClaudeCode, agentHook("PreToolUse", `type: command, command: x, matcher: "Web.*"`), `"matcher": "^(?:Web.*)$"`, nil},
 		{"a part is a part", gate.ClaudeCode, gate.Azure, claudeHook("PreToolUse", `"matcher":"^Web.",`, `{"type":"command","command":"x"}`), "matcher: .*(?:^Web.).*\n", nil},
 		{"a group that is switched off is said to be", gate.Antigravity, gate.Azure, `{"on":{"pre_tool_execution":[{"matcher":"*","hooks":[{"type":"command","command":"x"}]}]},` + "\n" +

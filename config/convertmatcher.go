@@ -64,7 +64,7 @@ func (c *converter) matcher(d *declared, h *gate.Hook) bool {
 
 func (c *converter) pattern(d *declared) (string, bool) {
 	source := d.Matcher.String()
-	if d.Matcher.Match("") || slices.Contains([]string{".*", "^.*$", ".+"}, source) {
+	if d.Matcher.Match("") || c.From != gate.AXCode && slices.Contains([]string{".*", "^.*$", ".+"}, source) {
 		if c.To == gate.Antigravity {
 			c.once(d, "every tool", "matcher: every tool is %s there; functions and tools of MCP servers are not gated", strings.Join(gate.AntigravityTools, ", "))
 		} else if c.From == gate.Antigravity {
