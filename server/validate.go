@@ -35,11 +35,11 @@ func (s *Server) validate(c echo.Context) error {
 // empty, of the one that it has the form of.
 func (s *Server) examine(d gate.Dialect, media string, body []byte) (findings []gate.Finding, err error) {
 	if d == "" && media == typeJSON {
-		if d, err = s.opt.DialectOf("", body); err != nil {
-			return []gate.Finding{{Severity: gate.SeverityError, Line: 1, Column: 1, Message: err.Error()}}, nil
-		}
+		d, findings = s.recognize(body)
 	}
 	switch {
+	case findings != nil:
+		return findings, nil
 	case d == "" || d == gate.Azure:
 		_, findings, err = s.opt.ReadAny(media, body)
 	case media != typeJSON:
@@ -51,6 +51,16 @@ func (s *Server) examine(d gate.Dialect, media string, body []byte) (findings []
 		return of, nil
 	}
 	return findings, err
+}
+
+// recognize is the dialect that JSON has the form of, or what is to be said where
+// it has none.
+func (s *Server) recognize(body []byte) (gate.Dialect, []gate.Finding) {
+	d, err := s.opt.DialectOf("", body)
+	if err != nil {
+		return "", []gate.Finding{{Severity: gate.SeverityError, Line: 1, Column: 1, Message: err.Error()}}
+	}
+	return d, nil
 }
 
 // findingsOf are the remarks in an error about a document's content; nil when
