@@ -22,6 +22,8 @@ func TestEveryAssertionHasATest(t *testing.T) {
 	}{
 		{"azure.md", "TestAzure", 1, 50, 50},
 		{"claude-code.md", "TestClaudeCode", 1, 16, 16},
+		{"antigravity.md", "TestAntigravity", 1, 18, 18},
+		{"ax-code.md", "TestAXCode", 1, 24, 24},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			contract, err := os.ReadFile(filepath.Join("..", "shared", "spec", c.file))
@@ -35,13 +37,19 @@ func TestEveryAssertionHasATest(t *testing.T) {
 				t.Fatalf("the contract has %d assertions, want %d", len(found), c.all)
 			}
 			tested := map[int][]string{}
-			numbers := regexp.MustCompile(`^` + c.prefix + `(\d\d)(?:And(\d\d))?`)
+			numbers := regexp.MustCompile(`^` + c.prefix + `(\d\d)(?:(And|To)(\d\d))?`)
 			for name := range testNames(t) {
 				for _, m := range numbers.FindAllStringSubmatch(name, -1) {
-					for _, text := range m[1:] {
-						if n, err := strconv.Atoi(text); err == nil {
+					first, _ := strconv.Atoi(m[1]) // two digits
+					tested[first] = append(tested[first], name)
+					last, _ := strconv.Atoi(m[3])
+					if m[2] == "To" {
+						for n := first + 1; n < last; n++ {
 							tested[n] = append(tested[n], name)
 						}
+					}
+					if last > 0 {
+						tested[last] = append(tested[last], name)
 					}
 				}
 			}

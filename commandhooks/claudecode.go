@@ -43,8 +43,12 @@ func (e ending) claudeCode(event gate.EventName) gate.Verdict {
 }
 
 // blocked is an exit 2 with what standard output says beside it: its reason, if
-// it blocks too, and its context.
+// it blocks too, and its context. Only continue:false is stronger: it lets a Stop
+// go (spec/claude-code.md 5, seen with 2.1.332).
 func (e ending) blocked(v gate.Verdict) gate.Verdict {
+	if v.Outcome == gate.Allow && v.Has(gate.HaltRequested) {
+		return v
+	}
 	b := gate.Verdict{Outcome: gate.Block, AdditionalContext: v.AdditionalContext}
 	if v.Outcome == gate.Block {
 		b.Reason, b.Notes = v.Reason, v.Notes

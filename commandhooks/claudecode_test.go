@@ -48,7 +48,7 @@ func TestClaudeCode03Law(t *testing.T) {
 		{"fault exit-01: exit 2: else stderr", gate.PreToolUse, ended(2, "", " lint failed\n"), "block lint failed"},
 		{"exit 2: an allow does not soften it", gate.PreToolUse, ended(2, permits, "err"), "block err"},
 		{"exit 2: nor an empty object", gate.Stop, ended(2, "{}", "err"), "block err"},
-		{"exit 2: nor continue:false", gate.Stop, ended(2, `{"continue":false}`, "err"), "block err"},
+		{"exit 2: continue:false lets a Stop go", gate.Stop, ended(2, `{"continue":false,"stopReason":"enough"}`, "err"), "allow enough"},
 		{"exit 2: nor a broken answer", gate.Stop, ended(2, `{"decision":"deny"}`, "err"), "block err"},
 		{"exit 2: an empty reason is none", gate.Stop, ended(2, `{"decision":"block","reason":" "}`, "err"), "block err"},
 		{"fault exit-03: exit 2: a context is kept", gate.PreToolUse, ended(2, adds, "blocked"), "block blocked +c"},

@@ -25,8 +25,8 @@ import (
 	"slices"
 	"strings"
 
-	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
+	"stopgate/internal/scratch"
 )
 
 // Mode says what stands round a hook's processes.
@@ -137,7 +137,7 @@ type Options struct {
 	// wait, within their timeouts. At least 1.
 	Parallel int
 	// Env is added to the clean environment that hooks get; the gate's own
-	// environment never reaches them.
+	// environment never reaches them, but as HostEnv.
 	Env map[string]string
 	// HostEnv is the environment of the agent's host, as [os.Environ] has it.
 	// Hooks of AX Code get it sanitised, all others nothing of it (DESIGN §9).

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
+	"stopgate/internal/scratch"
 )
 
 // direct starts hooks as plain processes (modes process and container): their

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"stopgate/commandhooks/scratch"
+	"stopgate/internal/scratch"
 )
 
 func TestOptionsAreChecked(t *testing.T) {

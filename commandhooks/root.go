@@ -76,8 +76,8 @@ func unfit(e fs.DirEntry) string {
 	return "no file and no directory"
 }
 
-// Unshown says of each entry of [Options.Root] that hooks do not have why it is
-// so. In the modes without a sandbox it is empty.
+// Unshown says of each entry of [Options.Root] that the sandbox does not show why
+// it is so.
 func (r *Runner) Unshown() []string {
 	if r.root == nil {
 		return nil

@@ -180,6 +180,13 @@ func TestAsRoot(t *testing.T) {
 			t.Errorf("unasked: %s", show(v))
 		}
 	})
+	t.Run("memory bounds how many processes there are", func(t *testing.T) {
+		r := newRunner(t, Options{Root: private, AsRoot: true, Limits: Limits{Memory: 16 << 20}})
+		v := ask(t, r, `for i in {1..400}; do sleep 50 & done; wait; echo '{"decision":"deny"}'`, sandboxed(gate.PreToolUse), in(private))
+		if told(v) != "no_verdict signalled" || !strings.Contains(v.Failure.Message, "all its processes taken together") {
+			t.Errorf("got %s", show(v))
+		}
+	})
 	t.Run("another's directory is written by its owner", func(t *testing.T) {
 		root := theirRoot(t, map[string]string{"workspace/a": "x"})
 		ask(t, newRunner(t, Options{Root: root, AsRoot: true}), try, sandboxed(gate.PreToolUse), in(filepath.Join(root, "workspace")))

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"stopgate/commandhooks/scratch"
 	"stopgate/gate"
+	"stopgate/internal/scratch"
 )
 
 // enterBubblewrap looks for bwrap and believes in the sandbox only after a

@@ -47,10 +47,19 @@ func readAntigravity(n *node, f *findings) []gate.Hook {
 	if len(r.hooks) > maxAttached {
 		f.errorf("", n.pos, "hooks.json has %d handlers, want at most %d", len(r.hooks), maxAttached)
 	}
-	if f.errors > 0 {
-		f.errorf("", n.pos, "nothing of this file is loaded, as in an environment of the Gemini API: none of its hooks is asked, and every call goes on")
+	if last := lastError(f); last != nil {
+		f.errorf("", pos{last.Line, last.Column}, "nothing of this file is loaded, as in an environment of the Gemini API: none of its hooks is asked, and every call goes on")
 	}
 	return r.hooks
+}
+
+// lastError is the error that stands last in the text; nil if there is none.
+func lastError(f *findings) *gate.Finding {
+	errs, _ := split(f.sorted())
+	if len(errs) == 0 {
+		return nil
+	}
+	return &errs[len(errs)-1]
 }
 
 func (r *antigravityReader) group(g field) {
@@ -122,17 +131,18 @@ func (r *antigravityReader) handler(o *object, h *gate.Hook) {
 		r.errorf(o.path, o.node.pos, "type is missing, want command or http")
 	}
 	h.Command, h.URL, h.Headers = o.text("command"), o.text("url"), r.headers(o)
-	ownFields, others := []string{"command"}, []string{"url", "headers"}
+	var ineffective []string
 	switch h.Type {
 	case gate.CommandHook:
+		ineffective = []string{"url", "headers"}
 		r.command(o, h)
 	case gate.HTTPHook:
-		ownFields, others = others, ownFields
+		ineffective = []string{"command"}
 		r.url(o, h)
 	}
-	for _, name := range others {
-		if n := o.value(name); n != nil && h.Type != "" {
-			r.warnf(o.child(name), n.pos, "%s has no effect on a handler of type %s, which has %s", name, h.Type, strings.Join(ownFields, " and "))
+	for _, name := range ineffective {
+		if n := o.value(name); n != nil {
+			r.warnf(o.child(name), n.pos, "%s has no effect on a handler of type %s", name, h.Type)
 		}
 	}
 	o.unknown(false)

@@ -90,7 +90,7 @@ func TestAntigravity01WhatIsNoGroup(t *testing.T) {
 		{"a handler that is none", `{"g":{"pre_tool_execution":[{"matcher":"*","hooks":["true"]}]}}`, `hooks[0] is the text "true", want an object`},
 		{"enabled is no flag", `{"g":{"enabled":"no"}}`, `enabled is the text "no", want true or false without quotes`},
 		{"what is off is looked at too", `{"g":{"enabled":false,"pre_tool_execution":[{"matcher":"*","hooks":[{"type":"x"}]}]}}`, `type is "x"`},
-		{"the whole file is lost", `{"g":1,"h":{}}`, "1:1: error: nothing of this file is loaded, as in an environment of the Gemini API"},
+		{"the whole file is lost", `{"g":1,"h":{}}`, "1:6: error: nothing of this file is loaded, as in an environment of the Gemini API"},
 		{"an unknown key of a handler", handler(`"type":"command","command":"x","timeot":3`), `warning: g.pre_tool_execution[0].hooks[0].timeot: field "timeot" is unknown and has no effect; it is kept; did you mean "timeout"?`},
 		{"no JSON", `{"g":`, "error: text is not JSON"},
 		{"nothing", ``, "body is empty"},

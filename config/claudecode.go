@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type claudeCodeReader struct {
 	*findings
 	hooks  []gate.Hook
 	events map[string]gate.EventName // that hooks are read of
-	ours   int                       // errors that are none for Claude Code
+	ours   int                       // errors of which Claude Code knows nothing
 }
 
 // readClaudeCode reads the hooks of a settings.json, or of a file that holds
@@ -44,7 +45,7 @@ func readClaudeCodeEvents(n *node, f *findings, known map[string]gate.EventName)
 		r.settings(&object{findings: f, node: n})
 	}
 	if f.errors > r.ours {
-		f.errorf("", n.pos, "Claude Code skips a settings file with an error whole: none of its hooks is asked")
+		f.errorf("", n.pos, "Claude Code skips this file whole: none of its hooks is asked")
 	}
 	return r.hooks
 }
@@ -92,11 +93,13 @@ func (r *claudeCodeReader) event(path string, f field) {
 	case !seen && slices.Contains(claudeCodeUnseen, f.name):
 		r.unreadf(path, f.pos, "the gate is never asked about %s: Claude Code runs these hooks, the gate does not", f.name)
 		return
+	case !seen && r.full(): // looking for what was meant costs more than reading it
+		return
 	case !seen:
 		r.unreadf(path, f.pos, "%q is no event of Claude Code that is known here: its hooks are never asked%s", cut(f.name), DidYouMean(f.name, claudeCodeEventNames()))
 		return
 	case f.value.kind != listKind:
-		r.errorf(path, f.value.pos, "%s is %s, want a list of groups, each with its hooks", f.name, f.value.describe())
+		r.warnf(path, f.value.pos, "%s is %s, want a list of groups, each with its hooks: Claude Code leaves it out", f.name, f.value.describe())
 		return
 	}
 	for i, n := range f.value.items {
@@ -116,7 +119,7 @@ func claudeCodeEventNames() []string {
 // group reads a matcher and the hooks that it is for.
 func (r *claudeCodeReader) group(path string, n *node, event gate.EventName) {
 	if n.kind != objectKind {
-		r.errorf(path, n.pos, "%s is %s, want an object with matcher and hooks", strings.TrimPrefix(path, "hooks."), n.describe())
+		r.warnf(path, n.pos, "%s is %s, want an object with matcher and hooks: Claude Code leaves it out", strings.TrimPrefix(path, "hooks."), n.describe())
 		return
 	}
 	o := &object{findings: r.findings, path: path, node: n}
@@ -127,7 +130,7 @@ func (r *claudeCodeReader) group(path string, n *node, event gate.EventName) {
 		if o.node.has("type") {
 			hint = "; a hook stands in a group: {\"hooks\":[{\"type\":…}]}"
 		}
-		r.errorf(o.child("hooks"), o.place("hooks"), "%s has no list of hooks%s", strings.TrimPrefix(path, "hooks."), hint)
+		r.warnf(o.child("hooks"), o.place("hooks"), "%s has no list of hooks: Claude Code leaves it out%s", strings.TrimPrefix(path, "hooks."), hint)
 		return
 	}
 	for i, item := range list.items {
@@ -136,32 +139,52 @@ func (r *claudeCodeReader) group(path string, n *node, event gate.EventName) {
 		}
 		at := fmt.Sprintf("%s[%d]", o.child("hooks"), i)
 		if item.kind != objectKind {
-			r.errorf(at, item.pos, "%s is %s, want an object", strings.TrimPrefix(at, "hooks."), item.describe())
+			r.warnf(at, item.pos, "%s is %s, want an object: Claude Code leaves it out", strings.TrimPrefix(at, "hooks."), item.describe())
 			continue
 		}
-		r.handler(&object{findings: r.findings, path: at, node: item}, event, matcher)
+		var found findings
+		h, asked := r.handler(&object{findings: &found, path: at, node: item}, event, matcher)
+		if r.adopt(&found) && asked {
+			r.source(h.Name, item)
+			r.hooks = append(r.hooks, h)
+		}
 	}
 	o.unknown(false)
+}
+
+// adopt takes over what was found in one hook. An error there is one for this
+// hook alone, which Claude Code leaves out and runs the others (seen with
+// 2.1.332); what the gate alone cannot take has been refused already.
+func (r *claudeCodeReader) adopt(found *findings) (whole bool) {
+	whole = true
+	r.unread = append(r.unread, found.unread...)
+	for _, f := range found.list {
+		if f.Severity == gate.SeverityError {
+			f.Message += ": Claude Code leaves this hook out"
+			whole = false
+		}
+		r.add(gate.SeverityWarning, f.Path, pos{f.Line, f.Column}, f.Message)
+	}
+	return whole
 }
 
 // The time that a handler has where it says nothing (spec/claude-code.md 1).
 var claudeCodeTimeouts = map[string]time.Duration{"command": 600 * time.Second, "http": 600 * time.Second, "prompt": 30 * time.Second, "agent": 60 * time.Second}
 
-// handler reads one hook. What Claude Code would not wait for, or never run, is
-// said and left out.
-func (r *claudeCodeReader) handler(o *object, event gate.EventName, matcher gate.Matcher) {
-	h := gate.Hook{Name: strings.TrimPrefix(o.path, "hooks."), Level: gate.CustomLevel, Dialect: gate.ClaudeCode, Event: event,
+// handler reads one hook. One that Claude Code would not wait for, or never run,
+// is not asked.
+func (r *claudeCodeReader) handler(o *object, event gate.EventName, matcher gate.Matcher) (h gate.Hook, asked bool) {
+	h = gate.Hook{Name: strings.TrimPrefix(o.path, "hooks."), Level: gate.CustomLevel, Dialect: gate.ClaudeCode, Event: event,
 		Matcher: matcher, FailMode: gate.FailAllow}
-	before := r.errors
 	kind := r.kind(o)
 	if kind == "" {
-		return
+		return h, false
 	}
 	h.Type, h.Timeout = gate.HookType(kind), r.timeout(o, claudeCodeTimeouts[kind])
-	asked := r.condition(o, &h)
+	asked = r.condition(o, &h)
 	o.text("statusMessage")
 	if o.flag("once") {
-		r.warnf(o.child("once"), o.place("once"), "once has no effect in settings: the hook is asked every time")
+		o.warnf(o.child("once"), o.place("once"), "once has no effect in settings: the hook is asked every time")
 	}
 	switch kind {
 	case "command":
@@ -172,14 +195,13 @@ func (r *claudeCodeReader) handler(o *object, event gate.EventName, matcher gate
 		r.prompt(o, &h)
 	}
 	if event == gate.Start && kind != "command" {
-		r.warnf(o.path, o.node.pos, "Claude Code never asks a hook of type %s on SessionStart: it is left out", kind)
+		o.warnf(o.path, o.node.pos, "Claude Code never asks a hook of type %s on SessionStart: it is left out", kind)
 		asked = false
 	}
-	o.unknown(false)
-	if asked && r.errors == before {
-		r.source(h.Name, o.node)
-		r.hooks = append(r.hooks, h)
+	if !r.full() {
+		o.unknown(false)
 	}
+	return h, asked
 }
 
 // kind is the handler's type; empty: it has none that is run here.
@@ -188,10 +210,10 @@ func (r *claudeCodeReader) kind(o *object) string {
 	n := o.value("type")
 	switch {
 	case n == nil:
-		r.errorf(o.child("type"), o.node.pos, "type is missing, want one of %s", strings.Join(kinds, ", "))
+		o.errorf(o.child("type"), o.node.pos, "type is missing, want one of %s", strings.Join(kinds, ", "))
 		return ""
 	case n.kind == textKind && n.text == "mcp_tool":
-		r.unreadf(o.child("type"), n.pos, "a hook of type mcp_tool calls a server that Claude Code has and the gate has not: it is left out")
+		o.unreadf(o.child("type"), n.pos, "a hook of type mcp_tool calls a server that Claude Code has and the gate has not: it is left out")
 		return ""
 	}
 	return o.oneOf("type", kinds...)
@@ -199,34 +221,36 @@ func (r *claudeCodeReader) kind(o *object) string {
 
 // timeout is in seconds, and may be a fraction of one.
 func (r *claudeCodeReader) timeout(o *object, usual time.Duration) time.Duration {
-	n := o.value("timeout")
+	n := o.typed("timeout", numberKind, "seconds")
 	if n == nil {
 		return usual
 	}
-	seconds := o.amount("timeout")
-	switch {
-	case n.kind != numberKind:
-		return usual
-	case seconds == 0:
-		r.errorf(o.child("timeout"), n.pos, "timeout is %s, want more than 0 (seconds)", n.text)
+	seconds, err := strconv.ParseFloat(n.text, 64)
+	if err != nil || seconds <= 0 {
+		o.errorf(o.child("timeout"), n.pos, "timeout is %s, want more than 0 (seconds)", cut(n.text))
 		return usual
 	}
-	d := max(time.Duration(min(seconds, maxTimeout.Seconds())*float64(time.Second)), time.Millisecond)
 	if whole, ok := n.whole(); ok && whole%1000 == 0 {
-		r.warnf(o.child("timeout"), n.pos, "timeout of %d s: the unit is seconds, not milliseconds", whole)
+		o.warnf(o.child("timeout"), n.pos, "timeout of %d s: the unit is seconds, not milliseconds", whole)
 	}
-	return d
+	return max(time.Duration(min(seconds, maxTimeout.Seconds())*float64(time.Second)), time.Millisecond)
 }
 
 // condition reads the hook's rule. Where it can never hold the hook is not asked.
 func (r *claudeCodeReader) condition(o *object, h *gate.Hook) bool {
-	text := o.text("if")
 	n := o.value("if")
+	if n == nil {
+		return true
+	}
+	text := n.text
 	switch {
+	case n.kind != textKind:
+		r.errorf(o.child("if"), n.pos, "if is %s, want text", n.describe())
+		return false
 	case text == "":
 		return true
 	case !h.Event.ForTool():
-		r.warnf(o.child("if"), n.pos, "if is only evaluated on tool events: on others Claude Code never asks such a hook, and it is left out")
+		o.warnf(o.child("if"), n.pos, "if is only evaluated on tool events: on others Claude Code never asks such a hook, and it is left out")
 		return false
 	}
 	rule, err := gate.CompileRule(text)
@@ -247,25 +271,25 @@ func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
 	switch {
 	case strings.TrimSpace(h.Command) == "":
 		if wellTyped(o, "command") {
-			r.errorf(path, at, "command is missing: a hook of type command needs one")
+			o.errorf(path, at, "command is missing: a hook of type command needs one")
 		}
 	case len(h.Command) > gate.MaxScriptBytes:
 		r.refuse(path, at, "command is %d bytes long, want at most %d", len(h.Command), gate.MaxScriptBytes)
 	case h.Args == nil:
 		checkBash(o, "command", h.Command)
 		if exitOne.MatchString(h.Command) && !strings.Contains(h.Command, "ecision") { // JSON is read on any exit
-			r.warnf(path, at, "command can exit with 1, which is a failure and blocks nothing; exit 2 blocks") // fault exit-05
+			o.warnf(path, at, "command can exit with 1, which is a failure and blocks nothing; exit 2 blocks") // fault exit-05
 		}
 	}
 	if homes.MatchString(h.Command) {
-		r.warnf(path, at, "command lies in a home directory or a plugin, which hooks do not see here: give an absolute path, or one in ${CLAUDE_PROJECT_DIR}")
+		o.warnf(path, at, "command lies in a home directory or a plugin, which hooks do not see here: give an absolute path, or one in ${CLAUDE_PROJECT_DIR}")
 	}
 	if o.oneOf("shell", "bash", "powershell") == "powershell" {
 		r.refuse(o.child("shell"), o.place("shell"), "shell is powershell, which is not run here")
 	}
 	for _, name := range []string{"async", "asyncRewake"} {
 		if o.flag(name) {
-			r.unreadf(o.child(name), o.place(name), "an %s hook cannot decide anything, since Claude Code does not wait for it: it is left out", name)
+			o.unreadf(o.child(name), o.place(name), "an %s hook cannot decide anything, since Claude Code does not wait for it: it is left out", name)
 			return false
 		}
 	}
@@ -281,15 +305,15 @@ func (r *claudeCodeReader) prompt(o *object, h *gate.Hook) {
 	h.Type = gate.PromptHook
 	h.Prompt, h.Model = o.text("prompt"), o.text("model")
 	if strings.TrimSpace(h.Prompt) == "" && wellTyped(o, "prompt") {
-		r.errorf(o.child("prompt"), o.place("prompt"), "prompt is missing: a hook of type %s needs one", o.text("type"))
+		o.errorf(o.child("prompt"), o.place("prompt"), "prompt is missing: a hook of type %s needs one", o.text("type"))
 	}
 	if word := foreignAnswer(h.Prompt); word != "" {
-		r.warnf(o.child("prompt"), o.place("prompt"), `prompt asks for the answer %q, which is no verdict: ask for {"ok": true} or {"ok": false, "reason": "…"}, or leave the form out`, word)
+		o.warnf(o.child("prompt"), o.place("prompt"), `prompt asks for the answer %q, which is no verdict: ask for {"ok": true} or {"ok": false, "reason": "…"}, or leave the form out`, word)
 	}
 	if strings.TrimSpace(h.Model) == "" {
 		h.Model = gate.DefaultModel
 	} else if strings.HasPrefix(h.Model, "claude-") {
-		r.warnf(o.child("model"), o.place("model"), "the gate asks its own models: %q is a name of the server file's, or else one of its default provider's", cut(h.Model))
+		o.warnf(o.child("model"), o.place("model"), "the gate asks its own models: %q is a name of the server file's, or else one of its default provider's", cut(h.Model))
 	}
 	goesOn := o.flag("continueOnBlock")
 	h.EndsTurn = !goesOn && (h.Event == gate.PostToolUse || h.Event == gate.PostToolUseFailure)

@@ -110,6 +110,7 @@ func TestClaudeCode01And02Warnings(t *testing.T) {
 		{"an expression that reaches further", claudeHook("PreToolUse", `"matcher":"Edit.*",`, run), 1,
 			`matcher "Edit.*" is a regular expression, which may match anywhere in a name: it is about MultiEdit, NotebookEdit too; write ^(?:…)$ for whole names`},
 		{"an expression that does not", claudeHook("PreToolUse", `"matcher":"^Edit",`, run), 1, ""},
+		{"one that is meant to reach further", claudeHook("PreToolUse", `"matcher":"^Notebook",`, run), 1, ""},
 		{"letter case", claudeHook("PreToolUse", `"matcher":"Edit, bash",`, run), 1, `matcher "bash" matches nothing, since case counts: did you mean "Bash"?`},
 		{"a list of nothing", claudeHook("PreToolUse", `"matcher":" , ",`, run), 1, `matcher " , " names nothing: its hooks are never asked`},
 		{"async", claudeHook("Stop", "", `{"type":"command","command":"x","async":true}`), 0, "2:41: an async hook cannot decide anything, since Claude Code does not wait for it: it is left out"},
@@ -149,37 +150,65 @@ func TestClaudeCode01And02Warnings(t *testing.T) {
 	}
 }
 
-// What is refused, and whether Claude Code would refuse it too.
+// What is wrong with one hook, or one group, costs that one alone, there and here
+// (seen with 2.1.332).
+func TestClaudeCode01LeftOut(t *testing.T) {
+	const sibling = `{"type":"command","command":"x"}`
+	const hook, group = ": Claude Code leaves this hook out", ": Claude Code leaves it out"
+	for _, c := range []struct{ name, event, want string }{ // beside a sibling
+		{"an event that is no list", `{}`, "Stop is an object, want a list of groups, each with its hooks" + group},
+		{"a hook without a group", `[` + sibling + `]`, "Stop[0] has no list of hooks" + group + `; a hook stands in a group: {"hooks":[{"type":…}]}`},
+		{"a group that is text", `["x"]`, `Stop[0] is the text "x", want an object with matcher and hooks` + group},
+		{"a hook that is text", `[{"hooks":["x"]}]`, `Stop[0].hooks[0] is the text "x", want an object` + group},
+		{"no type", `[{"hooks":[{"command":"x"}]}]`, "type is missing, want one of command, http, prompt, agent" + hook},
+		{"an unknown type", `[{"hooks":[{"type":"comand","command":"x"}]}]`, `did you mean "command"?` + hook},
+		{"no command", `[{"hooks":[{"type":"command"}]}]`, "command is missing: a hook of type command needs one" + hook},
+		{"no prompt", `[{"hooks":[{"type":"agent","prompt":" "}]}]`, "prompt is missing: a hook of type agent needs one" + hook},
+		{"no url", `[{"hooks":[{"type":"http"}]}]`, "url is missing: a hook of type http needs one" + hook},
+		{"fault http-03: a variable in the url", `[{"hooks":[{"type":"http","url":"${GATE_URL}/v1/hooks"}]}]`, "variables are not expanded in it" + hook},
+		{"another scheme", `[{"hooks":[{"type":"http","url":"ftp://x/"}]}]`, "want http://host/path or https://host/path" + hook},
+		{"a header that is no text", `[{"hooks":[{"type":"http","url":"http://x/","headers":{"A":1}}]}]`, `header "A" is the number 1, want text` + hook},
+		{"no time", `[{"hooks":[{"type":"command","command":"y","timeout":0}]}]`, "timeout is 0, want more than 0 (seconds)" + hook},
+		{"less", `[{"hooks":[{"type":"command","command":"y","timeout":-1}]}]`, "timeout is -1, want more than 0 (seconds)" + hook},
+		{"a time that is text", `[{"hooks":[{"type":"command","command":"y","timeout":"5"}]}]`, `timeout is the text "5", want seconds without quotes` + hook},
+		{"arguments that are text", `[{"hooks":[{"type":"command","command":"y","args":"z"}]}]`, `args is the text "z", want a list of texts` + hook},
+		{"an unknown shell", `[{"hooks":[{"type":"command","command":"y","shell":"fish"}]}]`, `shell is "fish", want one of bash, powershell` + hook},
+		{"a mark that is text", `[{"hooks":[{"type":"command","command":"y","async":"yes"}]}]`, `async is the text "yes", want true or false without quotes` + hook},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec, findings := ReadAttached(gate.ClaudeCode, "a", []byte(`{"hooks":{"Stop":`+c.event+`,"SubagentStop":[{"hooks":[`+sibling+`]}]}}`))
+			if spec == nil || len(spec.Hooks) != 1 || spec.Hooks[0].Name != "SubagentStop[0].hooks[0]" {
+				t.Errorf("spec %v, findings %v", spec, findings)
+			}
+			if len(findings) != 1 || !strings.Contains(findings[0].Message, c.want) || findings[0].Line != 1 || findings[0].Column < 10 {
+				t.Errorf("findings %v, want %q", findings, c.want)
+			}
+		})
+	}
+}
+
+// What costs the whole file; and whether it does so in Claude Code too, or is
+// only more than the gate can do.
 func TestClaudeCode01And02Errors(t *testing.T) {
 	const run = `{"type":"command","command":"x"}`
 	for _, c := range []struct {
 		name, settings string
-		skipped        bool // Claude Code skips the file
+		skipped        bool // by Claude Code
 		want           string
 	}{
 		{"no object", `[]`, true, "1:1: settings are a list, want an object"},
 		{"hooks that are a list", `{"hooks":[]}`, true, "1:10: hooks is a list, want an object"},
+		{"a matcher that is a number", claudeHook("PreToolUse", `"matcher":5,`, run), true, "1:36: matcher is the number 5, want text"},
+		{"a matcher that is null", claudeHook("PreToolUse", `"matcher":null,`, run), true, "matcher is null, want text"},
+		{"a rule that is a number", claudeHook("PreToolUse", "", `{"type":"command","command":"x","if":5}`), true, "2:38: if is the number 5, want text"},
+		{"a switch that is text", `{"disableAllHooks":"no","hooks":{}}`, true, "disableAllHooks is the text"},
 		{"events without hooks round them", `{"Stop":[{"hooks":[` + run + `]}]}`, false, `1:2: Stop stands by itself, and Claude Code reads hooks only from the member "hooks"`},
-		{"an event that is no list", `{"hooks":{"Stop":{}}}`, true, "1:18: Stop is an object, want a list of groups"},
-		{"a hook without a group", `{"hooks":{"Stop":[` + run + `]}}`, true, `Stop[0] has no list of hooks; a hook stands in a group: {"hooks":[{"type":…}]}`},
-		{"a group that is text", `{"hooks":{"Stop":["x"]}}`, true, "Stop[0] is the text \"x\", want an object"},
-		{"a hook that is text", claudeHook("Stop", "", `"x"`), true, "2:1: Stop[0].hooks[0] is the text \"x\", want an object"},
-		{"no type", claudeHook("Stop", "", `{"command":"x"}`), true, "type is missing, want one of command, http, prompt, agent"},
-		{"an unknown type", claudeHook("Stop", "", `{"type":"comand","command":"x"}`), true, `did you mean "command"?`},
-		{"no command", claudeHook("Stop", "", `{"type":"command"}`), true, "command is missing"},
-		{"no prompt", claudeHook("Stop", "", `{"type":"agent","prompt":" "}`), true, "prompt is missing: a hook of type agent needs one"},
-		{"no url", claudeHook("Stop", "", `{"type":"http"}`), true, "url is missing"},
-		{"fault http-03: a variable in the url", claudeHook("Stop", "", `{"type":"http","url":"${GATE_URL}/v1/hooks"}`), true, "variables are not expanded in it"},
-		{"another scheme", claudeHook("Stop", "", `{"type":"http","url":"ftp://x/"}`), true, "want http://host/path or https://host/path"},
 		{"a password in the url", claudeHook("Stop", "", `{"type":"http","url":"http://u:p@x/"}`), false, "put them into a header"},
 		{"a header that breaks the line", claudeHook("Stop", "", `{"type":"http","url":"http://x/","headers":{"A":"b\r\nC: d"}}`), false, "has a value with a line break"},
 		{"a header with no name", claudeHook("Stop", "", `{"type":"http","url":"http://x/","headers":{"A b":"c"}}`), false, "is no name of a header"},
-		{"no time", claudeHook("Stop", "", `{"type":"command","command":"x","timeout":0}`), true, "timeout is 0, want more than 0 (seconds)"},
-		{"a time that is text", claudeHook("Stop", "", `{"type":"command","command":"x","timeout":"5"}`), true, `timeout is the text "5", want a number of 0 or more without quotes`},
 		{"a matcher that RE2 cannot run", claudeHook("PreToolUse", `"matcher":"^(?!Bash)",`, run), false, "RE2 has no negative look-ahead (?!…); Claude Code may run it, the gate cannot"},
 		{"a rule that the gate does not know", claudeHook("PreToolUse", "", `{"type":"command","command":"x","if":"Skill(x)"}`), false, "rules on the arguments of Skill are not evaluated by the gate"},
 		{"another shell", claudeHook("Stop", "", `{"type":"command","command":"x","shell":"powershell"}`), false, "shell is powershell, which is not run here"},
-		{"arguments that are text", claudeHook("Stop", "", `{"type":"command","command":"x","args":"y"}`), true, "args is the text"},
 		{"a NUL in the command", claudeHook("Stop", "", `{"type":"command","command":"x\u0000"}`), false, "NUL character"},
 		{"a command that is too long", claudeHook("Stop", "", `{"type":"command","command":"`+strings.Repeat("x", gate.MaxScriptBytes+1)+`"}`), false, "65537 bytes long"},
 		{"too many hooks", claudeHook("Stop", "", strings.Repeat(run+",", maxAttached)+run), false, "settings have 1001 hooks, want at most 1000"},
@@ -194,7 +223,7 @@ func TestClaudeCode01And02Errors(t *testing.T) {
 				if f.Severity == gate.SeverityError {
 					said += fmt.Sprintf("%d:%d: %s\n", f.Line, f.Column, f.Message)
 				}
-				skipped = skipped || strings.Contains(f.Message, "Claude Code skips a settings file with an error whole")
+				skipped = skipped || strings.Contains(f.Message, "Claude Code skips this file whole")
 			}
 			if !strings.Contains(said, c.want) {
 				t.Errorf("findings\n%swant %q", said, c.want)
@@ -226,6 +255,21 @@ func TestClaudeCode01ModelFamilies(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"p/spare"}, m.InPlaceOf("opus")); diff != "" {
 		t.Errorf("in place of a name of the server file's (-want +got)\n%s", diff)
+	}
+}
+
+// Settings full of mistakes cost no more than their length, and few findings.
+func TestHostileClaudeCodeSettings(t *testing.T) {
+	var fields, events strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&fields, `,"statusMesage%d":1`, i)
+		fmt.Fprintf(&events, `"PreToolUs%d":1,`, i)
+	}
+	hook := `{"type":"command","command":"x"` + fields.String() + `}`
+	settings := `{"hooks":{` + events.String() + `"Stop":[{"hooks":[` + hook + `,` + hook + `]}]}}`
+	spec, findings := ReadAttached(gate.ClaudeCode, "a", []byte(settings))
+	if spec == nil || len(spec.Hooks) != 2 || len(findings) > maxFindings {
+		t.Errorf("spec %v, %d findings", spec, len(findings))
 	}
 }
 

@@ -18,12 +18,12 @@ func (r *claudeCodeReader) http(o *object, h *gate.Hook) {
 	switch {
 	case h.URL == "":
 		if wellTyped(o, "url") {
-			r.errorf(path, at, "url is missing: a hook of type http needs one")
+			o.errorf(path, at, "url is missing: a hook of type http needs one")
 		}
 	case strings.Contains(h.URL, "$"): // fault http-03
-		r.errorf(path, at, "url is %q: variables are not expanded in it", cut(h.URL))
+		o.errorf(path, at, "url is %q: variables are not expanded in it", cut(h.URL))
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		r.errorf(path, at, "url is %q, want http://host/path or https://host/path", cut(h.URL))
+		o.errorf(path, at, "url is %q, want http://host/path or https://host/path", cut(h.URL))
 	case u.User != nil:
 		r.refuse(path, at, "url holds a user or password, which Claude Code shows to its model: put them into a header")
 	}
@@ -43,7 +43,7 @@ func (r *claudeCodeReader) headers(o *object, allowed []string) []gate.Header {
 	for _, f := range list.node.fields {
 		path := list.child(f.name)
 		if f.value.kind != textKind {
-			r.errorf(path, f.value.pos, "header %q is %s, want text", cut(f.name), f.value.describe())
+			o.errorf(path, f.value.pos, "header %q is %s, want text", cut(f.name), f.value.describe())
 			continue
 		}
 		if fault := gate.HeaderFault(f.name, f.value.text); fault != "" {
@@ -52,7 +52,7 @@ func (r *claudeCodeReader) headers(o *object, allowed []string) []gate.Header {
 		}
 		for _, found := range headerVariable.FindAllStringSubmatch(f.value.text, -1) {
 			if name := found[1] + found[2]; !slices.Contains(allowed, name) {
-				r.warnf(path, f.value.pos, "header %q names the variable %s, which allowedEnvVars does not: it is sent empty", cut(f.name), cut(name))
+				o.warnf(path, f.value.pos, "header %q names the variable %s, which allowedEnvVars does not: it is sent empty", cut(f.name), cut(name))
 			}
 		}
 		headers = append(headers, gate.Header{Name: f.name, Value: f.value.text})

@@ -15,12 +15,15 @@ var claudeCodeTools = []string{"Agent", "AskUserQuestion", "Bash", "BashOutput",
 // sub-agent's type; elsewhere it counts for nothing.
 func (r *claudeCodeReader) matcher(o *object, event gate.EventName) gate.Matcher {
 	all, _ := gate.CompileClaudeCodeMatcher("")
-	n, path := o.value("matcher"), o.child("matcher")
-	pattern := o.text("matcher")
-	switch {
-	case n == nil:
+	n, path := o.node.find("matcher"), o.child("matcher")
+	o.value("matcher")
+	if n == nil {
 		return all
-	case n.kind != textKind:
+	}
+	pattern := n.text
+	switch {
+	case n.kind != textKind: // null too
+		r.errorf(path, n.pos, "matcher is %s, want text", n.describe())
 		return all
 	case !event.ForTool() && event != gate.Start && event != gate.SubagentStop && event.Known():
 		if pattern != "" && pattern != "*" {

@@ -128,6 +128,7 @@ func TestAzure20Shebang(t *testing.T) {
 		{"all that bash can", scriptHook("set -e\nx=(a b)\n[[ ${x[0]} =~ ^a$ ]] && cat <<< \"$(jq -r .a <(echo '{}'))\"\nfor ((i=0;i<3;i++)); do :; done\ncoproc cat\nexit 0"), false, ""},
 		{"a command that bash cannot read", stopHook(`"type":"command","command":"if true; then exit 2"`), false, "Stop[0].command: command is not valid bash, in its line 1"},
 		{"a command of several lines that it can", stopHook(`"type":"command","command":"jq -e '.a | length' >/dev/null ||\n{ echo no >&2; exit 2; }"`), false, ""},
+		{"more brackets than are read", scriptHook(strings.Repeat("(", maxBrackets+1)), false, ""},
 		{"a command beside its file", stopHook(`"type":"command","command":" ./check.sh --all"`), false, "Stop[0].command: command is looked for in the agent's working directory"},
 		{"a command above its file", stopHook(`"type":"command","command":"../check.sh"`), false, "never beside this file"},
 		{"a command that only names a file there", stopHook(`"type":"command","command":"/opt/check ./x"`), false, ""},

@@ -28,7 +28,7 @@ func (r *serverReader) httpHooks(o *object) HTTPHooks {
 		Allow:       checked(o, "allow", allowFault),
 		Proxy:       readProxy(o),
 		CAFile:      r.path(o, "ca_file", ""),
-		Connections: number(o, "connections", 64, 1),
+		Connections: number(o, "connections", 256, 1),
 	}
 }
 

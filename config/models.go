@@ -6,8 +6,9 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"stopgate/gate"
 	"strings"
+
+	"stopgate/gate"
 )
 
 // Models says which models judge. With no provider, prompt hooks have no
@@ -94,13 +95,21 @@ func (m Models) Resolve(model string) (provider, deployment string) {
 	if provider, deployment, _ = strings.Cut(target, "/"); ok {
 		return provider, deployment
 	}
-	if provider, deployment, ok = strings.Cut(model, "/"); ok && deployment != "" {
-		if _, known := m.Providers[provider]; known {
-			return provider, deployment
-		}
+	if provider, deployment, ok = m.target(model); ok {
+		return provider, deployment
 	}
 	return m.Default, model
 }
+
+// target splits "provider/deployment"; false: it is none, or of no provider of m.
+func (m Models) target(text string) (provider, deployment string, ok bool) {
+	provider, deployment, _ = strings.Cut(text, "/")
+	_, known := m.Providers[provider]
+	return provider, deployment, known && deployment != ""
+}
+
+// wantTarget ends a finding about what is none.
+const wantTarget = "want provider/model with a provider of this file or the environment"
 
 // Unlisted reports whether only the default provider itself can say which
 // models it has, so that tiers stand for nothing until [Models.Offer].
@@ -223,9 +232,8 @@ func readTargets(o *object, name string, m Models, key func(string) (string, str
 			continue
 		}
 		target := targets.text(f.name)
-		provider, deployment, _ := strings.Cut(target, "/")
-		if _, known := m.Providers[provider]; !known || deployment == "" {
-			o.errorf(targets.child(f.name), f.value.pos, "%s is %s, want provider/model with a provider of this file or the environment", f.name, f.value.describe())
+		if _, _, ok := m.target(target); !ok {
+			o.errorf(targets.child(f.name), f.value.pos, "%s is %s, "+wantTarget, f.name, f.value.describe())
 		}
 		into[stored] = target
 	}
@@ -262,9 +270,8 @@ func (m *Models) readFallback(o *object) {
 			continue
 		}
 		for _, target := range list.texts(f.name) {
-			provider, deployment, _ := strings.Cut(target, "/")
-			if _, known := m.Providers[provider]; !known || deployment == "" {
-				o.errorf(list.child(f.name), f.value.pos, "%s has %q, want provider/model with a provider of this file or the environment", f.name, cut(target))
+			if _, _, ok := m.target(target); !ok {
+				o.errorf(list.child(f.name), f.value.pos, "%s has %q, "+wantTarget, f.name, cut(target))
 				continue
 			}
 			if m.Fallback == nil {
@@ -282,9 +289,8 @@ func (m *Models) readPrices(o *object) {
 		return
 	}
 	for _, f := range list.node.fields {
-		provider, deployment, _ := strings.Cut(f.name, "/")
-		if _, known := m.Providers[provider]; !known || deployment == "" {
-			o.errorf(list.child(f.name), f.pos, "price of %q: want provider/model with a provider of this file or the environment", cut(f.name))
+		if _, _, ok := m.target(f.name); !ok {
+			o.errorf(list.child(f.name), f.pos, "price of %q: "+wantTarget, cut(f.name))
 			continue
 		}
 		p := list.object(f.name)

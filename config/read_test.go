@@ -185,7 +185,11 @@ func TestReadSpecFile(t *testing.T) {
 // FuzzReadSpec: nothing panics, an answer is JSON, and what was accepted reads
 // back equal from its document.
 func FuzzReadSpec(f *testing.F) {
-	for _, pattern := range []string{filepath.Join(contract.Dir(f, "spec/examples"), "azure-*"), "../examples/*.yaml"} {
+	seeds := []string{"../examples/*.yaml"}
+	if dir, wanted := contract.Find("spec/examples"); wanted {
+		seeds = append(seeds, filepath.Join(dir, "azure-*"))
+	}
+	for _, pattern := range seeds {
 		files, _ := filepath.Glob(pattern)
 		if len(files) == 0 {
 			f.Fatalf("no files %s", pattern)
@@ -196,6 +200,9 @@ func FuzzReadSpec(f *testing.F) {
 				f.Fatal(err)
 			}
 			f.Add(data)
+			if spec, _, err := ReadSpec(asYAML, data); err == nil {
+				f.Add([]byte(spec.Document)) // as JSON
+			}
 		}
 	}
 	f.Add([]byte("name: &n a\nproperties: {x: *n, <<: {y: z}}\n"))

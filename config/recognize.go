@@ -96,7 +96,11 @@ func (n *node) likeness() []gate.Dialect {
 	ofKind := func(v *node, k kind) bool { return v != nil && v.kind == k }
 	grouped := len(n.groups()) > 0
 	var likely []gate.Dialect
-	if kind := n.find("type"); has("properties", "spec", "api_version", "metadata") || ofKind(kind, textKind) && (kind.text == extendedAgent || kind.text == globalHook) {
+	kind := n.find("type")
+	switch spec := has("properties", "spec", "kind", "api_version", "metadata") || ofKind(kind, textKind) && (kind.text == extendedAgent || kind.text == globalHook); {
+	case spec && !grouped: // what else stands in a spec is kept
+		return []gate.Dialect{gate.Azure}
+	case spec:
 		likely = append(likely, gate.Azure)
 	}
 	if grouped {

@@ -20,6 +20,8 @@ func TestDialectOf(t *testing.T) {
 		{"an agent", "a.json", `{"name":"a","properties":{"hooks":{"Stop":[]}}}`, gate.Azure, ""},
 		{"a manifest in JSON", "", `{"api_version":"azuresre.ai/v2","kind":"ExtendedAgent","metadata":{},"spec":{}}`, gate.Azure, ""},
 		{"a type alone", "", `{"type":"GlobalHook"}`, gate.Azure, ""},
+		{"a manifest with a stray list", "a.json", `{"kind":"ExtendedAgent","hooks":[]}`, gate.Azure, ""},
+		{"a group by the name of spec", "", `{"spec":{"pre_tool_execution":[]}}`, "", "hooks of azure .* or of antigravity"},
 		{"YAML is azure's", "hooks.yaml", "hooks: []", gate.Azure, ""},
 		{"what cannot be read is azure's to refuse", "hooks.json", `{`, gate.Azure, ""},
 		{"groups", "x.json", `{"g":{"enabled":true,"post_tool_execution":[]}}`, gate.Antigravity, ""},

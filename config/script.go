@@ -52,16 +52,15 @@ func checkBash(o *object, field, text string) {
 	}
 }
 
-// maxOpened is how many brackets a text may open that bash's grammar is read in:
-// the parser calls itself for each level, which takes half a gigabyte and five
-// seconds for a hostile script of nothing else.
-const maxOpened = 2000
+// maxBrackets is how many opening brackets a script may have that is read: the
+// reader descends into each, and takes 4 KiB of stack for it.
+const maxBrackets = 2000
 
 var errNotRead = errors.New("not looked into: it is long, or opens very many brackets")
 
 // readBash is what bash could not read of a text; nil: it can.
 func readBash(text string) error {
-	if len(text) > gate.MaxScriptBytes || strings.Count(text, "(")+strings.Count(text, "{") > maxOpened {
+	if len(text) > gate.MaxScriptBytes || strings.Count(text, "(")+strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets {
 		return errNotRead
 	}
 	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")

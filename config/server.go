@@ -3,11 +3,11 @@ package config
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"time"
 
 	"stopgate/gate"
+	"stopgate/internal/loopback"
 )
 
 // Server is the server file stopgate.yaml with every default filled in. Paths
@@ -136,11 +136,8 @@ func IsLoopback(address string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("no host and port in it")
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return false, fmt.Errorf("port %q is not a number 0…65535", port)
-	} else if host == "localhost" {
-		return n <= 65535, nil
 	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback(), nil
+	return loopback.Host(host), nil
 }

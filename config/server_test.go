@@ -46,7 +46,7 @@ func TestServerDefaults(t *testing.T) {
 	want := Server{
 		Listen: "127.0.0.1:8790",
 		Data:   "/home/dev/.local/state/stopgate",
-		HTTP:   HTTP{ShutdownGrace: 30 * time.Second}, HTTPHooks: HTTPHooks{Connections: 64},
+		HTTP:   HTTP{ShutdownGrace: 30 * time.Second}, HTTPHooks: HTTPHooks{Connections: 256},
 		Models: Models{Providers: map[string]Provider{}, Tiers: map[string]string{}, Named: map[string]string{}, Probe: "http://127.0.0.1:11434"},
 		Sandbox: Sandbox{Mode: SandboxAuto, Workspace: WorkspaceNone,
 			Limits: SandboxLimits{Memory: 512 << 20, Processes: 64, FileSize: 64 << 20, OpenFiles: 256, CPU: 5 * time.Minute}},

@@ -19,7 +19,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 			return Verdict{Outcome: Block, Reason: "no"}
 		}
 	}
-	leaves := func(t *testing.T, hooks ...Hook) (*memory, error, time.Duration) {
+	leaves := func(t *testing.T, hooks ...Hook) (*memory, time.Duration, error) {
 		m := newMemory()
 		g := newGate(m, EvaluatorFunc(waits), agent(hooks...))
 		key := LedgerKey{Agent: "a", Session: "s"}
@@ -28,11 +28,11 @@ func TestCallerThatGoesAway(t *testing.T) {
 		defer time.AfterFunc(time.Second, leave).Stop()
 		began := time.Now()
 		_, err := g.Decide(t.Context(), stop("s"), Options{Caller: caller})
-		return m, err, time.Since(began)
+		return m, time.Since(began), err
 	}
 	key := LedgerKey{Agent: "a", Session: "s"}
 	synctest.Test(t, func(t *testing.T) {
-		m, err, took := leaves(t, prompt("p", 0), Hook{Name: "p2", Type: PromptHook, FailMode: FailBlock})
+		m, took, err := leaves(t, prompt("p", 0), Hook{Name: "p2", Type: PromptHook, FailMode: FailBlock})
 		if !errors.Is(err, ErrAbandoned) || took != time.Second {
 			t.Errorf("%v after %s", err, took)
 		}
@@ -44,7 +44,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // a script's effects stand, so its verdict does
-		m, err, took := leaves(t, Hook{Name: "c"})
+		m, took, err := leaves(t, Hook{Name: "c"})
 		if err != nil || took != 10*time.Second || m.counts[key].StopRejections != 2 {
 			t.Errorf("%v after %s, counts %+v", err, took, m.counts[key])
 		}

@@ -30,6 +30,14 @@ func claudeCodeConcerns(h *Hook, ev *Event) bool {
 	return true
 }
 
+// repeats reports whether the hook does what another does: of such Claude Code
+// runs one, also where they stand under several matchers (seen with 2.1.332).
+func (h *Hook) repeats(other *Hook) bool {
+	return h.Dialect == ClaudeCode && other.Dialect == ClaudeCode && h.Type == other.Type && h.Command+h.URL+h.Prompt != "" &&
+		h.Command == other.Command && slices.Equal(h.Args, other.Args) && (h.Args == nil) == (other.Args == nil) &&
+		h.URL == other.URL && h.Prompt == other.Prompt
+}
+
 // claudeCodeMoment is the event that Claude Code would have fired: what other
 // hosts say of a failed call by PostToolUse has an event of its own there.
 func claudeCodeMoment(ev *Event) EventName {

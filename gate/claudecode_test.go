@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -84,6 +85,16 @@ func TestClaudeCode01PayloadOfItsOwnEvents(t *testing.T) {
 	}
 }
 
+// What a caller knows and the payload does not say is told too.
+func TestClaudeCode01PayloadThatLeavesThingsOut(t *testing.T) {
+	ev := Event{Name: PreToolUse, Protocol: "claude-code", ToolName: "Bash", Cwd: "/here", Payload: []byte(`{"tool_input":{"command":"ls"}}`)}
+	h := &Hook{Dialect: ClaudeCode, Event: PreToolUse}
+	want := `{"cwd":"/here","hook_event_name":"PreToolUse","tool_input":{"command":"ls"},"tool_name":"Bash"}`
+	if got := string(h.told(&ev, loopState{}, nil)); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 // view is a transcript of which only the paths matter.
 type view struct{ Transcript }
 
@@ -118,6 +129,8 @@ func TestClaudeCode01PayloadOfOtherHosts(t *testing.T) {
 			`{"hook_event_name":"PreToolUse","tool_input":{"value":"x"},"tool_name":"Edit","tool_use_id":"","transcript_path":"/raw.jsonl"}`},
 		{"a path", Hook{Event: PreToolUse}, Event{Name: PreToolUse, Protocol: "ax-code", Session: "s", Cwd: "/w", ToolName: "read", ToolAliases: []string{"Read"}, ToolInput: json.RawMessage(`{"filePath":"/x"}`)},
 			`{"hook_event_name":"PreToolUse","tool_input":{"filePath":"/x","file_path":"/x"},"tool_name":"Read","tool_use_id":"","transcript_path":"/raw.jsonl"}`},
+		{"a command that has its name", Hook{Event: PreToolUse}, Event{Name: PreToolUse, Protocol: "codex", Session: "s", Cwd: "/w", ToolName: "shell", ToolAliases: []string{"Bash"}, ToolInput: json.RawMessage(`{"command":"ls","cmd":"rm"}`)},
+			`{"hook_event_name":"PreToolUse","tool_input":{"command":"ls","cmd":"rm"},"tool_name":"Bash","tool_use_id":"","transcript_path":"/raw.jsonl"}`},
 		{"a result of another tool", Hook{Event: PostToolUse}, Event{Name: PostToolUse, ToolSucceeded: true, Session: "s", Cwd: "/w", ToolName: "look", ToolResult: "t", Payload: []byte(`{"tool_response":{"a":1}}`)},
 			`{"hook_event_name":"PostToolUse","tool_input":{},"tool_name":"look","tool_use_id":"","tool_response":{"a":1},"transcript_path":"/raw.jsonl"}`},
 		{"a result as text", Hook{Event: PostToolUse}, Event{Name: PostToolUse, ToolSucceeded: true, Session: "s", Cwd: "/w", ToolName: "look", ToolResult: "t"},
@@ -213,6 +226,24 @@ func TestClaudeCode07OtherLoops(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Of hooks that do the same one is asked, under whatever matchers they stand.
+func TestClaudeCode07TheSameHookOnce(t *testing.T) {
+	every, some := claudeMatcher(t, "*"), claudeMatcher(t, "Bash")
+	g := newGate(newMemory(), answers{}, attached(ClaudeCode,
+		Hook{Name: "a", Event: PreToolUse, Matcher: some, Command: "x"}, Hook{Name: "again", Event: PreToolUse, Matcher: every, Command: "x", Timeout: time.Second},
+		Hook{Name: "unread", Event: PreToolUse, Matcher: every, Command: "x", Args: []string{}}, Hook{Name: "args", Event: PreToolUse, Matcher: every, Command: "x", Args: []string{"y"}},
+		Hook{Name: "other", Event: PreToolUse, Matcher: claudeMatcher(t, "Edit"), Command: "z"}, Hook{Name: "z", Event: PreToolUse, Matcher: every, Command: "z"},
+		Hook{Name: "p", Event: PreToolUse, Matcher: every, Type: PromptHook, Prompt: "x"}),
+		agent(Hook{Name: "az1", Event: PreToolUse, Command: "x"}, Hook{Name: "az2", Event: PreToolUse, Command: "x"}))
+	var names []string
+	for _, v := range decide(t, g, tool(PreToolUse)).Hooks {
+		names = append(names, v.Name)
+	}
+	if diff := cmp.Diff([]string{"az1", "az2", "a", "unread", "args", "z", "p"}, names); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 }
 
 // continue:false of one dialect is no word over the hooks of another.

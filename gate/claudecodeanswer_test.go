@@ -85,6 +85,7 @@ func TestClaudeCode05AnswersThatAreNone(t *testing.T) {
 		{"nor in capitals", `{"decision":"BLOCK"}`, `"decision"`},
 		{"nor null", `{"decision":null}`, `"decision" is null`},
 		{"a reason that is a number", `{"decision":"block","reason":1}`, `"reason" is 1, want a string`},
+		{"a reason that is null", `{"decision":"block","reason":null}`, `"reason" is null, want a string`},
 		{"continue that is a word", `{"continue":"false"}`, `"continue" is "false", want true or false`},
 		{"no event named", `{"hookSpecificOutput":{"permissionDecision":"deny"}}`, `hookEventName must be "PreToolUse"`},
 		{"another event named", `{"hookSpecificOutput":{"hookEventName":"Stop","permissionDecision":"deny"}}`, `hookEventName must be "PreToolUse"`},

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Gate decides events. Every field but Observe is required; it is safe for
-// concurrent use once made.
+// Gate decides events. Every field but FindAnswer and Observe is required; it is
+// safe for concurrent use once made.
 type Gate struct {
 	Policies *Policies
 	Store    interface {
@@ -21,7 +21,11 @@ type Gate struct {
 		Activations
 	}
 	Transcripts Transcripts
-	Evaluators  map[HookType]Evaluator
+	// FindAnswer looks for the answer under judgement where a host's payload has
+	// none, and says in the event if it was not found; nil: nothing is looked
+	// for.
+	FindAnswer func(ctx context.Context, ev *Event)
+	Evaluators map[HookType]Evaluator
 	// OnGateError is what an allow becomes when the gate itself failed.
 	OnGateError FailMode
 	// Parallel is how many hooks of one event run at once.
@@ -108,7 +112,7 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	return d, err
 }
 
-// ErrAbandoned: the caller went away and its judges were stopped, so that there
+// ErrAbandoned says that the caller went away and its judges were stopped, so that there
 // is no decision. It is recorded as the gate's failure and counts nothing: what
 // was never answered neither rejects a Stop nor ends a loop.
 var ErrAbandoned = errors.New("the caller went away before its judges had answered")

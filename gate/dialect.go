@@ -18,7 +18,8 @@ var Dialects = []Dialect{Azure, Antigravity, AXCode, ClaudeCode}
 // in firing order; the others run at once (DESIGN §2).
 func (d Dialect) inTurn() bool { return d == Antigravity || d == AXCode }
 
-// Concerns reports whether the hook is about the event, by its dialect's rules.
+// Concerns reports whether the hook is about the event, by its dialect's rules. That it
+// is active, and its agent the event's, is not asked.
 func (h *Hook) Concerns(ev *Event) bool {
 	switch h.Dialect {
 	case Antigravity:

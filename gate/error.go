@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -92,10 +93,5 @@ func (f Finding) String() string {
 
 // HasErrors reports whether any finding is an error.
 func HasErrors(findings []Finding) bool {
-	for _, f := range findings {
-		if f.Severity == SeverityError {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == SeverityError })
 }

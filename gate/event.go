@@ -2,6 +2,7 @@ package gate
 
 import (
 	"encoding/json"
+	"slices"
 )
 
 // EventName is the gate's own name of a moment in an agent's life. Hosts that
@@ -32,12 +33,7 @@ var EventNames = []EventName{Start, UserPromptSubmit, PreToolUse, PostToolUse, P
 
 // Known reports whether n is one of [EventNames].
 func (n EventName) Known() bool {
-	for _, e := range EventNames {
-		if n == e {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(EventNames, n)
 }
 
 // ForTool reports whether the event is about one tool call, so that a hook on
@@ -59,11 +55,14 @@ func (n EventName) hookEvent() EventName {
 	return n
 }
 
+// DefaultAgent is the agent of callers that name none; it needs no spec.
+const DefaultAgent = "default"
+
 // Event is one moment of an agent's life, as a protocol decoded it.
 type Event struct {
 	Name     EventName
 	Protocol string // how the host speaks: "native", "claude-code", …
-	Agent    string // name of the agent spec; "default" needs none
+	Agent    string // name of the agent spec; DefaultAgent needs none
 	Session  string // the conversation; empty: there is no ledger
 	Dry      bool   // counts nothing, recorded as a dry run
 

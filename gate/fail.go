@@ -6,13 +6,18 @@ import (
 	"fmt"
 )
 
-// DecideForHost is Decide for hosts that take an error for "allow": what goes
-// wrong is answered by OnGateError, and a conversation that may not be read is
-// done without (DESIGN §9). When ctx ends, hooks that still run have
-// timed out. The only error is [ErrAbandoned].
+// DecideForHost is all that lies between a host's payload, decoded, and its
+// answer, encoded (DESIGN §2). It is Decide for hosts that may not say what is
+// under judgement, so that FindAnswer looks for it, and that take an error for
+// "allow": what goes wrong is answered by OnGateError, and a conversation that
+// may not be read is done without (DESIGN §9). When ctx ends, hooks that still
+// run have timed out. The only error is [ErrAbandoned].
 func (g *Gate) DecideForHost(ctx context.Context, ev Event, opt Options) (Decision, error) {
 	if ev.Name == "" {
 		return Decision{Outcome: Allow}, nil // no hook is about it
+	}
+	if g.FindAnswer != nil {
+		g.FindAnswer(ctx, &ev)
 	}
 	opt.forHost = true
 	d, err := g.Decide(ctx, ev, opt)

@@ -158,7 +158,7 @@ func (p *Policies) match(ev *Event) (matched, error) {
 	}
 	if gated {
 		m.agent = set.agents[ev.Agent]
-		if m.agent == nil && ev.Agent != "default" && set.attached[own] == nil {
+		if m.agent == nil && ev.Agent != DefaultAgent && set.attached[own] == nil {
 			return matched{}, Errorf(CodeNotFound, "agent %q is not known: PUT its spec first, or name the agent \"default\" for agent-level hooks only", ev.Agent)
 		}
 		for _, s := range set.hooks {
@@ -176,7 +176,7 @@ func (p *Policies) match(ev *Event) (matched, error) {
 
 func (m *matched) add(s *Spec, ev *Event) {
 	for i := range s.Hooks {
-		if h := &s.Hooks[i]; h.Concerns(ev) {
+		if h := &s.Hooks[i]; h.Concerns(ev) && !slices.ContainsFunc(m.hooks, h.repeats) {
 			m.hooks = append(m.hooks, h)
 		}
 	}

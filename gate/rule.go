@@ -15,16 +15,18 @@ import (
 //
 //	Bash(git push *)       a command that begins so, also one inside a longer line
 //	Bash(npm run test:*)   the same, written in the older way
-//	Edit(src/**)           a file below src in the working directory; Write, MultiEdit and NotebookEdit too
-//	Read(.env)             a file of that name at any depth; a search, by Grep and Glob, finds it too
+//	Edit(src/**)           a file below src in the working directory
+//	Read(.env)             a file of that name at any depth
 //	Read(//etc/**)         an absolute path
 //	WebFetch(domain:example.com)
 //	Agent(Explore)         a sub-agent of that type
 //	mcp__github, mcp__github__get_*   tools of a server
 //
-// Paths are compared as they are written: symbolic links are not followed. A
-// call of which the rule cannot tell, since its command cannot be parsed or it
-// names no file, is one that the hook is about: better asked once too often.
+// It holds for the tool that it names and no other: Edit(…) is not about Write
+// (seen with Claude Code 2.1.332). Paths are compared as they are written, in
+// letters of any case; symbolic links are not followed. A call of which the rule
+// cannot tell, since its command cannot be parsed or it names no file, is one that
+// the hook is about: better asked once too often.
 type Rule struct {
 	source string
 	tool   string
@@ -36,14 +38,6 @@ func (r *Rule) String() string { return r.source }
 
 // maxRuleBytes is far beyond any rule that people write.
 const maxRuleBytes = 4096
-
-// families are the tools that a rule with the first's name is about.
-var families = map[string][]string{
-	"Edit":  {"Edit", "MultiEdit", "Write", "NotebookEdit"},
-	"Read":  {"Read", "Grep", "Glob", "LS", "NotebookRead"},
-	"Agent": {"Agent", "Task"},
-	"Task":  {"Agent", "Task"},
-}
 
 // CompileRule reads a rule. The error says what of it is not understood.
 func CompileRule(text string) (*Rule, error) {
@@ -63,7 +57,7 @@ func CompileRule(text string) (*Rule, error) {
 	switch r.tool {
 	case "Bash":
 		r.about = commandRule(pattern)
-	case "Edit", "Write", "MultiEdit", "NotebookEdit", "Read", "Grep", "Glob":
+	case "Edit", "Write", "MultiEdit", "NotebookEdit", "Read":
 		r.about, err = pathRule(pattern)
 	case "WebFetch":
 		r.about, err = domainRule(pattern)
@@ -96,8 +90,7 @@ func (r *Rule) holds(tools []string, input json.RawMessage, cwd string) bool {
 
 // names reports whether a tool is one that the rule is about.
 func (r *Rule) names(tool string) bool {
-	return tool == r.tool || slices.Contains(families[r.tool], tool) ||
-		strings.HasPrefix(r.tool, "mcp__") && (strings.HasPrefix(tool, r.tool+"__") || wild(r.tool, tool))
+	return tool == r.tool || strings.HasPrefix(r.tool, "mcp__") && (strings.HasPrefix(tool, r.tool+"__") || wild(r.tool, tool))
 }
 
 // argument is a text among a call's arguments.
@@ -123,8 +116,8 @@ func domainRule(pattern string) (func(map[string]json.RawMessage, string) bool, 
 }
 
 // pathRule: a pattern as .gitignore has them. //x is the absolute path /x; what
-// begins with / or ./, or has a / in its middle, lies in the working directory;
-// another name at any depth below it. ** stands for any directories, * and ? for
+// begins with /, or has a / in its middle, lies in the working directory; another
+// name, be it behind ./, at any depth below it. ** stands for any directories, * and ? for
 // what holds no /. A directory's name stands for what is in it.
 func pathRule(pattern string) (func(map[string]json.RawMessage, string) bool, error) {
 	glob, absolute := strings.CutPrefix(pattern, "//")
@@ -134,8 +127,9 @@ func pathRule(pattern string) (func(map[string]json.RawMessage, string) bool, er
 	case strings.HasPrefix(pattern, "!"), strings.ContainsAny(pattern, `[]{}\`):
 		return nil, fmt.Errorf("rule path %q holds one of ! [ ] { } \\, which the gate does not evaluate", pattern)
 	case !absolute:
+		glob = strings.TrimPrefix(glob, "./")
 		anchored := strings.Contains(strings.TrimSuffix(glob, "/"), "/")
-		if glob = strings.TrimPrefix(strings.TrimPrefix(glob, "./"), "/"); !anchored {
+		if glob = strings.TrimPrefix(glob, "/"); !anchored {
 			glob = "**/" + glob
 		}
 	}

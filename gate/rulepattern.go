@@ -11,7 +11,7 @@ import (
 // pathPattern compiles a path pattern, relative to where it is anchored.
 func pathPattern(glob string) (*regexp.Regexp, error) {
 	var b strings.Builder
-	b.WriteString(`\A`)
+	b.WriteString(`(?i)\A`)
 	for rest := strings.TrimSuffix(glob, "/"); rest != ""; {
 		switch {
 		case strings.HasPrefix(rest, "**/"):
@@ -83,7 +83,7 @@ func commandRule(pattern string) func(map[string]json.RawMessage, string) bool {
 		if !ok {
 			return true
 		}
-		for _, c := range append(commands, strings.TrimSpace(command)) {
+		for _, c := range commands {
 			if wild(pattern, c) || prefix && wild(bare, c) {
 				return true
 			}
@@ -93,9 +93,10 @@ func commandRule(pattern string) func(map[string]json.RawMessage, string) bool {
 }
 
 // simpleCommands are the commands of a shell line, wherever in it they stand,
-// without the variables that are set for them: as they are written, and with
-// their words unquoted and one space apart. Not ok: bash could not read the line,
-// what one of them runs is only known when it does, or it is not looked into.
+// without the variables that are set for them, their words unquoted and one space
+// apart. Not ok: bash could not read the line, what one of them runs is only known
+// when it does, one is fed a text that stands in the line, or it is not looked
+// into.
 func simpleCommands(line string) (commands []string, ok bool) {
 	if len(line) > maxCommandBytes || strings.Count(line, "(")+strings.Count(line, "[") > maxBrackets {
 		return nil, false
@@ -113,6 +114,8 @@ func simpleCommands(line string) (commands []string, ok bool) {
 	ok = true
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.Redirect:
+			ok = ok && n.Hdoc == nil // which may be a program's
 		case *syntax.DeclClause:
 			commands = append(commands, source(n))
 		case *syntax.CallExpr:
@@ -130,31 +133,11 @@ func simpleCommands(line string) (commands []string, ok bool) {
 					words[i] = source(w)
 				}
 			}
-			commands = append(commands, line[n.Args[0].Pos().Offset():n.End().Offset()])
-			commands = append(commands, carried(words)...)
+			commands = append(commands, strings.Join(words, " "))
 		}
 		return true
 	})
 	return commands, ok
-}
-
-// carriers are programs that run the command which follows their own options.
-var carriers = map[string]bool{"timeout": true, "time": true, "nice": true, "nohup": true, "stdbuf": true, "xargs": true,
-	"env": true, "sudo": true, "command": true, "exec": true}
-
-// maxCarried is behind how many words of a carrier its command is looked for.
-const maxCarried = 12
-
-// carried is a command in its words, and where its first one runs another, what
-// that may be: where the options end is not known here, so all that follow count.
-func carried(words []string) []string {
-	commands := []string{strings.Join(words, " ")}
-	if carriers[words[0]] {
-		for i := 1; i < min(len(words), maxCarried+1); i++ {
-			commands = append(commands, strings.Join(words[i:], " "))
-		}
-	}
-	return commands
 }
 
 // unquoted is the text that a word of a shell line stands for; not known: that

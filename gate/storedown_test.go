@@ -116,6 +116,32 @@ func TestConversationThatMayNotBeRead(t *testing.T) {
 	}
 }
 
+// The answer that a host's payload lacks is looked for, and where it is not
+// found a Stop has no verdict; a caller of the API says itself what is judged.
+func TestAnswerIsLookedForForHosts(t *testing.T) {
+	g := newGate(newMemory(), answers{"h": func(in Input) Verdict {
+		if in.Event.FinalOutput != "found" {
+			return Verdict{Outcome: Block, Reason: "judged " + in.Event.FinalOutput}
+		}
+		return Verdict{Outcome: Allow}
+	}}, agent(Hook{Name: "h", FailMode: FailBlock}))
+	g.FindAnswer = func(_ context.Context, ev *Event) { ev.FinalOutput = "found" }
+	if d, _ := g.DecideForHost(t.Context(), stop("s"), Options{}); d.Outcome != Allow {
+		t.Errorf("for a host: %s %q", d.Outcome, d.Reason)
+	}
+	if d := decide(t, g, stop("s")); d.Outcome != Block {
+		t.Errorf("for a caller of the API: %s %q", d.Outcome, d.Reason)
+	}
+	g.FindAnswer = func(_ context.Context, ev *Event) { ev.AnswerUnknown = true }
+	if d, _ := g.DecideForHost(t.Context(), stop("t"), Options{}); d.Outcome != Block || d.Hooks[0].Outcome != NoVerdict {
+		t.Errorf("where there is none: %s, hook %s", d.Outcome, d.Hooks[0].Outcome)
+	}
+	g.FindAnswer = func(context.Context, *Event) { t.Error("an answer is looked for in an event that no hook is about") }
+	if d, _ := g.DecideForHost(t.Context(), Event{}, Options{}); d.Outcome != Allow {
+		t.Errorf("an event without a name: %s", d.Outcome)
+	}
+}
+
 // A refusal of an event that the gate did not take on is no rejection of the
 // loop: no hook saw the answer.
 func TestFailCountsNothing(t *testing.T) {

@@ -1,6 +1,9 @@
 package gate
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Outcome is what a hook, or the gate, says of an event.
 type Outcome string
@@ -187,22 +190,14 @@ func failed(code FailureCode, message string) Verdict {
 }
 
 func (v *Verdict) note(n Note) {
-	for _, have := range v.Notes {
-		if have == n {
-			return
-		}
+	if !v.Has(n) {
+		v.Notes = append(v.Notes, n)
 	}
-	v.Notes = append(v.Notes, n)
 }
 
 // Has reports whether the verdict carries the note.
 func (v *Verdict) Has(n Note) bool {
-	for _, have := range v.Notes {
-		if have == n {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(v.Notes, n)
 }
 
 // dialect is whose rules the verdict's hook follows.

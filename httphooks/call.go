@@ -13,7 +13,7 @@ import (
 // call is one request to one hook.
 type call struct {
 	target
-	rules   rules
+	dialect gate.Dialect
 	header  http.Header
 	secrets []string // values that came from elsewhere than the hook
 }
@@ -24,12 +24,12 @@ func (c *Caller) plan(in gate.Input) (call, *gate.Failure) {
 	if c.direct[h.Dialect] == nil {
 		return call{}, failf(gate.Internal, "hooks of %s are not asked over HTTP", h.Dialect)
 	}
-	p := call{rules: rulesOf(h.Dialect), header: http.Header{}, secrets: c.proxySecrets()}
+	p := call{dialect: h.Dialect, header: http.Header{}, secrets: c.proxySecrets()}
 	var failure *gate.Failure
 	if p.target, failure = readTarget(h.URL); failure != nil {
 		return p, failure
 	}
-	if failure := c.permit(p.rules, p.target, in.Network); failure != nil {
+	if failure := c.permit(p.dialect, p.target, in.Network); failure != nil {
 		return p, failure
 	}
 	p.header.Set("Content-Type", "application/json")
@@ -60,7 +60,7 @@ func (p *call) set(name, value string) *gate.Failure {
 // those of the same name (spec/antigravity.md 15). Of several entries that are
 // about the host the first one's header counts.
 func (p *call) transform(network *gate.Network) *gate.Failure {
-	if p.rules.dialect != gate.Antigravity {
+	if p.dialect != gate.Antigravity {
 		return nil
 	}
 	for _, d := range slices.Backward(destinations(p.target, network)) {

@@ -25,8 +25,8 @@ const (
 
 // dialer connects by the rules of one dialect.
 type dialer struct {
-	caller *Caller
-	rules  rules
+	caller  *Caller
+	dialect gate.Dialect
 }
 
 // dial connects to a host. It finds the addresses, checks them all, and connects
@@ -41,7 +41,7 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	if failure := d.caller.refused(d.rules, host, port, addrs); failure != nil {
+	if failure := d.caller.refused(d.dialect, host, port, addrs); failure != nil {
 		return nil, failure
 	}
 	addrs = addrs[:min(len(addrs), maxAddresses)]
@@ -87,9 +87,9 @@ func (c *Caller) addresses(ctx context.Context, host string, most time.Duration)
 
 // refused is why one of a host's addresses may not be reached; nil: all may.
 // One is enough: honest names do not stand for a public and a private place.
-func (c *Caller) refused(r rules, host, port string, addrs []netip.Addr) *gate.Failure {
+func (c *Caller) refused(d gate.Dialect, host, port string, addrs []netip.Addr) *gate.Failure {
 	for _, addr := range addrs {
-		if failure := c.refusal(r, host, port, addr); failure != nil {
+		if failure := c.refusal(d, host, port, addr); failure != nil {
 			return failure
 		}
 	}
@@ -98,10 +98,7 @@ func (c *Caller) refused(r rules, host, port string, addrs []netip.Addr) *gate.F
 
 // foresee checks the addresses of a host that a proxy will connect to, as far as
 // they are known here: behind many proxies external names cannot be resolved.
-func (c *Caller) foresee(ctx context.Context, r rules, t target) *gate.Failure {
-	addrs, err := c.addresses(ctx, t.host, foresight)
-	if err != nil {
-		return nil // the proxy's to find, and to refuse
-	}
-	return c.refused(r, t.host, t.port, addrs)
+func (c *Caller) foresee(ctx context.Context, d gate.Dialect, t target) *gate.Failure {
+	addrs, _ := c.addresses(ctx, t.host, foresight) // others are the proxy's to find, and to refuse
+	return c.refused(d, t.host, t.port, addrs)
 }

@@ -10,58 +10,43 @@ import (
 	"stopgate/gate"
 )
 
-// rules are what hooks of one dialect may reach (DESIGN §8).
-type rules struct {
-	dialect gate.Dialect
-	// loopback: a host that the server file names whole may be this machine, by
-	// http:// too.
-	loopback bool
-	// listed: only hosts of the server file may be reached.
-	listed bool
-}
-
-// rulesOf: spec/antigravity.md 15, and the server's allow-list for claude-code.
-func rulesOf(d gate.Dialect) rules {
-	return rules{dialect: d, loopback: d == gate.ClaudeCode, listed: d == gate.ClaudeCode}
-}
-
-// permit checks the target as far as its URL tells, and what the agent's network
-// says of it.
-func (c *Caller) permit(r rules, t target, network *gate.Network) *gate.Failure {
-	if r.listed && !c.listed(t) {
-		return failf(gate.EgressDenied, "host %q is not one of http_hooks.allow in the server file", t.host)
-	}
-	if !r.listed {
-		if failure := inNetwork(t, network); failure != nil {
-			return failure
+// permit checks the target as far as its URL tells: antigravity's by the agent's
+// network (spec/antigravity.md 15), claude-code's by the server file's list
+// (DESIGN §8).
+func (c *Caller) permit(d gate.Dialect, t target, network *gate.Network) *gate.Failure {
+	if d == gate.ClaudeCode {
+		if !c.listed(t) {
+			return failf(gate.EgressDenied, "host %q is not one of http_hooks.allow in the server file", t.host)
 		}
+	} else if failure := inNetwork(t, network); failure != nil {
+		return failure
 	}
 	switch {
-	case t.url.Scheme != "https" && !r.loopback:
-		return failf(gate.EgressDenied, "the hook's URL begins with %s://: hooks of %s are sent by https:// alone", t.url.Scheme, r.dialect)
+	case t.url.Scheme != "https" && d != gate.ClaudeCode:
+		return failf(gate.EgressDenied, "the hook's URL begins with %s://: hooks of %s are sent by https:// alone", t.url.Scheme, d)
 	case t.url.Scheme != "https" && !t.here():
 		return failf(gate.EgressDenied, "the hook's URL begins with http://, which is for localhost alone: want https://")
 	case isLocalhost(t.host):
-		return c.refusal(r, t.host, t.port, netip.IPv6Loopback())
+		return c.refusal(d, t.host, t.port, netip.IPv6Loopback())
 	case t.addr.IsValid():
-		return c.refusal(r, t.host, t.port, t.addr)
+		return c.refusal(d, t.host, t.port, t.addr)
 	}
 	return nil
 }
 
 // refusal says why the address that a host stands for is not reached; nil: it
-// may be.
-func (c *Caller) refusal(r rules, host, port string, addr netip.Addr) *gate.Failure {
+// may be. This machine is there for claude-code alone.
+func (c *Caller) refusal(d gate.Dialect, host, port string, addr netip.Addr) *gate.Failure {
 	reach := reachOf(addr)
 	switch {
 	case reach == external,
 		reach == private && c.named(host, port),
-		reach == loopback && c.named(host, port) && r.loopback:
+		reach == loopback && c.named(host, port) && d == gate.ClaudeCode:
 		return nil
 	case host == addr.String():
-		return failf(gate.EgressDenied, "host %q %s, which hooks of %s do not reach", host, reach, r.dialect)
+		return failf(gate.EgressDenied, "host %q %s, which hooks of %s do not reach", host, reach, d)
 	}
-	return failf(gate.EgressDenied, "host %q stands for %s, which %s, which hooks of %s do not reach", host, addr, reach, r.dialect)
+	return failf(gate.EgressDenied, "host %q stands for %s, which %s, which hooks of %s do not reach", host, addr, reach, d)
 }
 
 // inNetwork: the host must be in the agent's allowlist, if there is one.

@@ -29,8 +29,10 @@ import (
 )
 
 // DefaultConnections is how many requests run at once where nobody says
-// otherwise: some for each of many agents, far below a process's descriptors.
-const DefaultConnections = 64
+// otherwise: so many that one server that does not answer does not hold up the
+// hooks of others (fault G34), and a quarter of the descriptors that a process
+// usually has.
+const DefaultConnections = 256
 
 // Options are what a [Caller] is made of. The zero value reaches every external
 // host by antigravity's rules, and none by claude-code's.
@@ -101,7 +103,7 @@ func New(opt Options) (*Caller, error) {
 	n := cmp.Or(opt.Connections, DefaultConnections)
 	c.slots = make(chan struct{}, n)
 	for _, d := range []gate.Dialect{gate.Antigravity, gate.ClaudeCode} {
-		c.direct[d] = client(c.transport(n, dialer{c, rulesOf(d)}.dial))
+		c.direct[d] = client(c.transport(n, dialer{c, d}.dial))
 	}
 	if opt.Proxy != nil {
 		t := c.transport(n, c.opt.Dial)
@@ -122,12 +124,17 @@ func (c *Caller) Close() error {
 	return nil
 }
 
-// transport keeps at most n connections. It takes no proxy from the environment.
+// transport keeps at most n connections. It takes no proxy from the environment,
+// and speaks HTTP/1.1 alone, which every server does: there a time-out closes its
+// connection, where one of HTTP/2 that has died unnoticed lets every hook of its
+// host time out, and so the agent pass.
 func (c *Caller) transport(n int, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
 	return &http.Transport{
+		Protocols:              protocols,
 		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{RootCAs: c.opt.RootCAs, MinVersion: tls.VersionTLS12},
-		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxIdleConns:           n,
 		MaxIdleConnsPerHost:    n,
@@ -151,7 +158,7 @@ func (c *Caller) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	return p.judge(in.Event.Name, r)
+	return p.judge(in.Hook.Event, r)
 }
 
 func failf(code gate.FailureCode, format string, args ...any) *gate.Failure {

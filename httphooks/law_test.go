@@ -90,6 +90,17 @@ func TestClaudeCode04HTTPResults(t *testing.T) {
 	}
 }
 
+// A host that has no event of its own for a failed call says PostToolUse; the
+// hook answers for the event that it was asked about.
+func TestClaudeCode04AnswersItsOwnEvent(t *testing.T) {
+	w := newWorld(t, says(`{"hookSpecificOutput":{"hookEventName":"PostToolUseFailure","additionalContext":"c"}}`))
+	in := hook("https://hooks.example.com/", ofClaudeCode, on(gate.PostToolUseFailure))
+	in.Event.Name = gate.PostToolUse
+	if v := ask(t, w.caller(t, func(o *Options) { o.Allow = []string{"*"} }), in); v.AdditionalContext != "c" {
+		t.Errorf("%+v", v)
+	}
+}
+
 func checkVerdict(t *testing.T, v gate.Verdict, outcome gate.Outcome, reason string, code gate.FailureCode) {
 	t.Helper()
 	got := gate.FailureCode("")
@@ -222,9 +233,10 @@ func TestClaudeCode01VariablesThatAreEchoed(t *testing.T) {
 // a denial counts (spec/antigravity.md 11).
 func TestAntigravity11FailuresAreRecorded(t *testing.T) {
 	w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // from here on the server notices that the caller has gone
 		switch r.URL.Path {
 		case "/500":
-			rw.WriteHeader(500)
+			rw.WriteHeader(http.StatusInternalServerError)
 		case "/hang":
 			<-r.Context().Done()
 		case "/deny":

@@ -33,10 +33,10 @@ func (c *Caller) send(ctx context.Context, p call, body []byte) (reply, *gate.Fa
 	case <-ctx.Done():
 		return reply{}, failf(gate.Timeout, "the time was up before a connection was free: http_hooks.connections of the server file")
 	}
-	client := c.direct[p.rules.dialect]
+	client := c.direct[p.dialect]
 	if c.proxied != nil && !p.here() {
 		client = c.proxied
-		if failure := c.foresee(ctx, p.rules, p.target); failure != nil {
+		if failure := c.foresee(ctx, p.dialect, p.target); failure != nil {
 			return reply{}, failure
 		}
 	}
@@ -45,6 +45,9 @@ func (c *Caller) send(ctx context.Context, p call, body []byte) (reply, *gate.Fa
 		return reply{}, failf(gate.EgressDenied, "the hook's URL cannot be sent")
 	}
 	req.Header = p.header
+	// A server that has closed the connection meanwhile has not been asked: net/http
+	// may ask once more, on a new one. The header itself is not sent.
+	req.Header["X-Idempotency-Key"] = nil
 	resp, err := client.Do(req)
 	if err != nil {
 		return reply{}, p.failure(ctx, "could not be reached", err)

@@ -39,7 +39,7 @@ func TestAntigravity10Request(t *testing.T) {
 			t.Fatalf("verdict %+v, evidence %+v", v, v.Evidence)
 		}
 	}
-	if got.Method != "POST" || got.Host != "hooks.example.com:8443" || got.URL.String() != "/gate?a=b" || body != string(in.Context) || got.ProtoMajor != 2 {
+	if got.Method != http.MethodPost || got.Host != "hooks.example.com:8443" || got.URL.String() != "/gate?a=b" || body != string(in.Context) || got.ProtoMajor != 1 {
 		t.Errorf("request %s %s %s %s, body %s", got.Proto, got.Method, got.Host, got.URL, body)
 	}
 	want := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"stopgate"},
@@ -170,13 +170,7 @@ func TestHostileAnswers(t *testing.T) {
 		{"a connection that breaks off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, gate.HTTPUnreachable, "could not be reached"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, h2 := range []bool{true, false} {
-				w := newWorld(t, c.handler)
-				if !h2 {
-					w.TLS.NextProtos = []string{"http/1.1"}
-				}
-				wantFailure(t, ask(t, w.caller(t), hook("https://hooks.example.com/")), c.code, c.says)
-			}
+			wantFailure(t, ask(t, newWorld(t, c.handler).caller(t), hook("https://hooks.example.com/")), c.code, c.says)
 		})
 	}
 }
@@ -205,8 +199,8 @@ func raw(t *testing.T, serve func(net.Conn)) (url, address string) {
 	return "http://" + l.Addr().String() + "/", l.Addr().String()
 }
 
-// Whatever a server does with the connection, the hook's time is the hook's
-// time.
+// Whatever a server does with the connection, the hook's time is the hook's time
+// (fault G33).
 func TestServersThatDoNotAnswer(t *testing.T) {
 	repeat := func(conn net.Conn, s string, every time.Duration) {
 		for {
@@ -256,6 +250,31 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 				t.Fatal("the hook outlives its time")
 			}
 		})
+	}
+}
+
+// Servers close connections that are idle, at the moment of the next request
+// too: that is no failure of the hook.
+func TestConnectionsThatWereClosedMeanwhile(t *testing.T) {
+	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+	var requests atomic.Int64
+	url, address := raw(t, func(conn net.Conn) {
+		requests.Add(1)
+		_, _ = io.WriteString(conn, answer)
+		_, _ = http.ReadRequest(bufio.NewReader(conn)) // and closes
+	})
+	caller, err := New(Options{Allow: []string{address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer caller.Close()
+	for range 3 {
+		if v := ask(t, caller, hook(url, ofClaudeCode)); v.Outcome != gate.Allow {
+			t.Error(v.Failure)
+		}
+	}
+	if requests.Load() != 3 {
+		t.Errorf("%d connections answered, want 3", requests.Load())
 	}
 }
 

@@ -54,6 +54,23 @@ func TestClaudeCode06PromptReply(t *testing.T) {
 	}
 }
 
+// The paths of a sub-agent's conversation are no part of the question.
+func TestClaudeCode06OneQuestion(t *testing.T) {
+	keys := map[key]bool{}
+	for _, path := range []string{"/a", "/b"} {
+		in := gate.Input{Hook: &gate.Hook{Dialect: gate.ClaudeCode, Event: gate.SubagentStop}, Event: &gate.Event{Name: gate.SubagentStop},
+			Context: []byte(`{"last_assistant_message":"done","agent_transcript_path":"` + path + `"}`)}
+		k, ok := keyOf(in)
+		if !ok {
+			t.Fatal("no key")
+		}
+		keys[k] = true
+	}
+	if len(keys) != 1 {
+		t.Error("one conversation at two paths is two questions")
+	}
+}
+
 // The judge is told where the answer stands in Claude Code's own payload, and
 // $ARGUMENTS is that payload (fault promptctx-02: with the answer in it).
 func TestClaudeCode06ArgumentsAreThePayload(t *testing.T) {

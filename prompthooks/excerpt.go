@@ -234,7 +234,10 @@ func lineNumber(line string) int {
 	if i < 1 || line[i] != '\t' && line[i] != ':' && line[i] != '-' {
 		return 0
 	}
-	n, _ := strconv.Atoi(line[:i]) // digits, and too many are no number
+	n, err := strconv.Atoi(line[:i])
+	if err != nil { // digits, too many for a number
+		return 0
+	}
 	return n
 }
 

@@ -240,7 +240,7 @@ func TestEventOrder(t *testing.T) {
 func TestKeyOfOwnPath(t *testing.T) {
 	h := &gate.Hook{Event: gate.PreToolUse, Prompt: "?", Cache: true}
 	of := func(path string) key {
-		k, ok := keyOf(t.Context(), gate.Input{Hook: h, Event: &gate.Event{}, Transcript: sameTalk{},
+		k, ok := keyOf(gate.Input{Hook: h, Event: &gate.Event{}, Transcript: sameTalk{},
 			Context: []byte(`{"session_id":"s","transcript_path":"/t/raw.jsonl","tool_name":"Write","tool_input":{"file_path":"` + path + `","content":"forged"}}`)})
 		if !ok {
 			t.Fatal("no key")

@@ -65,13 +65,8 @@ func readQuotes(raw json.RawMessage) []gate.Quote {
 // weigh applies the hook's threshold: a judge that is less sure than its owner
 // wants has not passed the check.
 func weigh(h *gate.Hook, v *gate.Verdict) {
-	if v.Evidence == nil || v.Evidence.Probability == nil || v.Outcome == gate.Ask {
+	if v.Evidence == nil || v.Evidence.Probability == nil || v.Outcome == gate.Ask || v.Has(gate.Impossible) {
 		return
-	}
-	for _, n := range v.Notes {
-		if n == gate.Impossible {
-			return
-		}
 	}
 	threshold := h.Threshold
 	if threshold == 0 {

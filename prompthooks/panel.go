@@ -1,6 +1,7 @@
 package prompthooks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,54 +53,61 @@ func majority(votes []gate.Verdict) gate.Verdict {
 	for _, v := range votes {
 		counts[opinionOf(v)]++
 	}
-	result := gate.Verdict{Outcome: gate.NoVerdict}
-	var held opinion
+	result := gate.Verdict{Outcome: gate.NoVerdict, Failure: undecided(votes, counts), Evidence: &gate.Evidence{}}
 	for o, n := range counts {
 		if o.outcome != gate.NoVerdict && n > len(votes)/2 {
-			held, result.Outcome = o, o.outcome
+			result = agreement(slices.DeleteFunc(slices.Clone(votes), func(v gate.Verdict) bool { return opinionOf(v) != o }))
 		}
 	}
-	if result.Outcome == gate.NoVerdict {
-		result.Failure = undecided(votes, counts)
-	}
-	usage, evidence := gate.Usage{}, gate.Evidence{}
-	var reasons, models []string
-	var sure []float64
-	for i, v := range votes {
-		models = appendNew(models, v.Model)
-		if v.Usage != nil {
-			usage = usage.Plus(*v.Usage)
-		}
-		if v.Evidence != nil {
-			evidence.Steps = append(evidence.Steps, gate.Step{Tool: "vote", Input: v.Model, Text: told(i, v)})
-			evidence.Steps = append(evidence.Steps, v.Evidence.Steps...)
-			if p := v.Evidence.Probability; p != nil {
-				sure = append(sure, *p)
-			}
-		}
-		if result.Outcome == gate.NoVerdict || opinionOf(v) != held {
-			continue
-		}
-		reasons = appendNew(reasons, strings.TrimSpace(v.Reason))
+	addProceedings(&result, votes)
+	return result
+}
+
+// agreement is the verdict of votes of one opinion, at least one: each reason and
+// note once, the first context, every quote.
+func agreement(votes []gate.Verdict) gate.Verdict {
+	result := gate.Verdict{Outcome: votes[0].Outcome, Evidence: &gate.Evidence{}}
+	var reasons, contexts []string
+	for _, v := range votes {
+		reasons, contexts = append(reasons, strings.TrimSpace(v.Reason)), append(contexts, v.AdditionalContext)
 		for _, n := range v.Notes {
 			if !result.Has(n) {
 				result.Notes = append(result.Notes, n)
 			}
 		}
-		if result.AdditionalContext == "" {
-			result.AdditionalContext = v.AdditionalContext
-		}
 		if v.Evidence != nil {
-			evidence.Quotes = append(evidence.Quotes, v.Evidence.Quotes...)
+			result.Evidence.Quotes = append(result.Evidence.Quotes, v.Evidence.Quotes...)
 		}
 	}
-	if len(sure) > 0 { // the median of all, dissent included, so that it is on the majority's side
-		slices.Sort(sure)
-		evidence.Probability = &sure[(len(sure)-1)/2]
-	}
-	result.Reason, result.Model = strings.Join(reasons, "\n\n"), strings.Join(models, ", ")
-	result.Usage, result.Evidence = &usage, &evidence
+	result.Reason, result.AdditionalContext = strings.Join(distinct(reasons), "\n\n"), cmp.Or(contexts...)
 	return result
+}
+
+// addProceedings adds to a panel's verdict what all of its judges cost and did.
+// Its probability is the median of all, dissent included, so that it is on the
+// majority's side.
+func addProceedings(result *gate.Verdict, votes []gate.Verdict) {
+	result.Usage = &gate.Usage{}
+	var models []string
+	var sure []float64
+	for i, v := range votes {
+		models = append(models, v.Model)
+		if v.Usage != nil {
+			*result.Usage = result.Usage.Plus(*v.Usage)
+		}
+		if v.Evidence == nil {
+			continue
+		}
+		result.Evidence.Steps = append(append(result.Evidence.Steps, gate.Step{Tool: "vote", Input: v.Model, Text: told(i, v)}), v.Evidence.Steps...)
+		if p := v.Evidence.Probability; p != nil {
+			sure = append(sure, *p)
+		}
+	}
+	if len(sure) > 0 {
+		slices.Sort(sure)
+		result.Evidence.Probability = &sure[(len(sure)-1)/2]
+	}
+	result.Model = strings.Join(distinct(models), ", ")
 }
 
 // undecided says why a panel has no verdict: its judges failed, or they
@@ -125,14 +133,12 @@ func told(i int, v gate.Verdict) string {
 	return text
 }
 
-func appendNew(list []string, s string) []string {
-	if s == "" {
-		return list
-	}
-	for _, have := range list {
-		if have == s {
-			return list
+// distinct are the texts that are not empty, each once, as they first come.
+func distinct(texts []string) (once []string) {
+	for _, s := range texts {
+		if s != "" && !slices.Contains(once, s) {
+			once = append(once, s)
 		}
 	}
-	return append(list, s)
+	return once
 }

@@ -119,8 +119,10 @@ func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return j.single(ctx, in, in.Hook.Voter(0))
 	}
 	var v gate.Verdict
-	if k, ok := keyOf(ctx, in); ok {
-		v = j.questions.once(ctx, k, in.Hook.Cache, ask)
+	if k, ok := keyOf(in); ok {
+		about := conversationOf(ctx, in)
+		defer about.end()
+		v = j.questions.once(ctx, k, about, in.Hook.Cache, ask)
 	} else {
 		v = ask()
 	}

@@ -84,14 +84,8 @@ func (t *trial) find(ctx context.Context, line int, quote string) (int, error) {
 	if err != nil {
 		return 0, unreadable(err)
 	}
-	n := 0
-	for _, r := range text {
-		if r < '0' || r > '9' || n > 1<<30 {
-			break
-		}
-		n = n*10 + int(r-'0')
-	}
-	if !strings.HasPrefix(strings.TrimLeft(text, "0123456789"), ":") {
+	n := lineNumber(text)
+	if n == 0 {
 		return 0, nil // the search's own words, not a line
 	}
 	breaks := strings.Count(quote, "\n") // of the quote one line was searched for: the rest must be there too

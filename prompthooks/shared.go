@@ -2,8 +2,6 @@ package prompthooks
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -11,53 +9,22 @@ import (
 	"stopgate/gate"
 )
 
-// key is everything that a verdict depends on: two inputs with one key are the
-// same question.
-type key [sha256.Size]byte
-
-// keyOf is the key of an input; false: the conversation is too long, or cannot
-// be read, to be compared. The conversation's path is another one for each
-// event, and no part of the question.
-func keyOf(ctx context.Context, in gate.Input) (k key, ok bool) {
-	h := *in.Hook
-	said, err := withoutPaths(in.Context)
-	if err != nil {
-		return k, false
-	}
-	var conversation [sha256.Size]byte
-	if t := in.Transcript; t != nil {
-		if conversation, ok = t.Fingerprint(ctx); !ok {
-			return k, false
-		}
-	}
-	question, err := json.Marshal([]any{h.Event, h.Prompt, h.Model, h.Models, h.Votes, h.Threshold, h.EvidenceRequired, h.Timeout, said, in.Transcript != nil, conversation})
-	return sha256.Sum256(question), err == nil
-}
-
-// withoutPaths is a context without the names of the conversation's files.
-func withoutPaths(context []byte) ([]byte, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(context, &fields); err != nil {
-		return nil, err
-	}
-	delete(fields, "execution_summary")
-	delete(fields, "transcript_path")
-	delete(fields, "agent_transcript_path")
-	return json.Marshal(fields)
-}
-
 // questions are those that are being judged now, and the verdicts of those that
 // may be given again.
 type questions struct {
 	mu     sync.Mutex
-	asked  map[key]*question
-	kept   map[key]gate.Verdict
-	oldest []key // of kept, in the order they came
+	asked  map[key][]*question
+	kept   map[whole]gate.Verdict
+	oldest []whole // of kept, in the order they came
 }
 
+// question is one that is being judged, about a conversation.
 type question struct {
-	answered chan struct{}
+	about    *conversation
 	until    time.Time // its asker's; zero: without end
+	keep     bool      // the verdict, as that of whole
+	whole    whole
+	answered chan struct{}
 	verdict  gate.Verdict
 }
 
@@ -79,19 +46,31 @@ const maxKept = 1024
 //
 // A judge that ran out of its caller's time says nothing about the others:
 // they ask for themselves.
-func (q *questions) once(ctx context.Context, k key, keep bool, ask func() gate.Verdict) gate.Verdict {
+func (q *questions) once(ctx context.Context, k key, about *conversation, keep bool, ask func() gate.Verdict) gate.Verdict {
 	until, _ := ctx.Deadline()
+	mine := &question{about: about, until: until, keep: keep, answered: make(chan struct{}), verdict: gate.Verdict{Outcome: gate.NoVerdict}}
+	if keep {
+		sum, ok := about.fingerprint()
+		if !ok {
+			return ask()
+		}
+		mine.whole = whole{k, sum}
+	}
+	passed := map[*question]bool{} // that are no help
 	for {
-		q.mu.Lock()
-		if v, ok := q.kept[k]; ok && keep {
-			q.mu.Unlock()
-			return shared(v, "the verdict is an earlier one on the same question")
+		earlier, other := q.find(k, mine, passed)
+		switch {
+		case earlier != nil:
+			return shared(*earlier, "the verdict is an earlier one on the same question")
+		case other == nil:
+			defer q.end(k, mine) // also when ask panics: nobody waits for ever
+			mine.verdict = ask()
+			return mine.verdict
 		}
-		other := q.asked[k]
-		if other == nil || !other.until.IsZero() && (until.IsZero() || until.Sub(other.until) > atOnce) {
-			break // with the lock held: nobody asks, or with far less time
+		passed[other] = true
+		if !other.about.same(about) {
+			continue
 		}
-		q.mu.Unlock()
 		select {
 		case <-other.answered:
 			if v := other.verdict; v.Outcome != gate.NoVerdict || v.Failure != nil && v.Failure.Code != gate.Timeout {
@@ -101,30 +80,46 @@ func (q *questions) once(ctx context.Context, k key, keep bool, ask func() gate.
 			return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Timeout, Message: "the same question was being judged, and not in time"}}
 		}
 	}
-	mine := &question{answered: make(chan struct{}), until: until, verdict: gate.Verdict{Outcome: gate.NoVerdict}}
-	if q.asked == nil {
-		q.asked, q.kept = map[key]*question{}, map[key]gate.Verdict{}
-	}
-	q.asked[k] = mine
-	q.mu.Unlock()
-	defer func() { // also when ask panics: nobody waits for ever
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.asked[k] == mine {
-			delete(q.asked, k)
-		}
-		if keep && mine.verdict.Outcome != gate.NoVerdict && !tookAnothersPlace(mine.verdict) {
-			q.keep(k, mine.verdict)
-		}
-		close(mine.answered)
-	}()
-	mine.verdict = ask()
-	return mine.verdict
 }
 
-// keep remembers a verdict, and forgets the oldest where there are too many. The
+// find is an earlier verdict on mine, or else a question that may be the same,
+// whose asker has as much time; where there is neither mine is being judged from
+// now on.
+func (q *questions) find(k key, mine *question, passed map[*question]bool) (earlier *gate.Verdict, other *question) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if v, ok := q.kept[mine.whole]; ok && mine.keep {
+		return &v, nil
+	}
+	for _, other := range q.asked[k] {
+		patient := other.until.IsZero() || !mine.until.IsZero() && mine.until.Sub(other.until) <= atOnce
+		if patient && !passed[other] {
+			return nil, other
+		}
+	}
+	if q.asked == nil {
+		q.asked, q.kept = map[key][]*question{}, map[whole]gate.Verdict{}
+	}
+	q.asked[k] = append(q.asked[k], mine)
+	return nil, nil
+}
+
+// end has the verdict on mine be that of all who wait for it.
+func (q *questions) end(k key, mine *question) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.asked[k] = slices.DeleteFunc(q.asked[k], func(other *question) bool { return other == mine }); len(q.asked[k]) == 0 {
+		delete(q.asked, k)
+	}
+	if mine.keep && mine.verdict.Outcome != gate.NoVerdict && !tookAnothersPlace(mine.verdict) {
+		q.remember(mine.whole, mine.verdict)
+	}
+	close(mine.answered)
+}
+
+// remember keeps a verdict, and forgets the oldest where there are too many. The
 // lock is held.
-func (q *questions) keep(k key, v gate.Verdict) {
+func (q *questions) remember(k whole, v gate.Verdict) {
 	if _, known := q.kept[k]; !known {
 		q.oldest = append(q.oldest, k)
 	}

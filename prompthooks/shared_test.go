@@ -67,6 +67,88 @@ func TestTheSameQuestionAtOnceIsJudgedOnce(t *testing.T) {
 	})
 }
 
+// countedTalk is a conversation that counts how often it is read whole, and can
+// be too long for that.
+type countedTalk struct {
+	lines
+	tooLong bool
+	reads   atomic.Int32
+	ended   atomic.Bool // its asker's evaluation
+	late    atomic.Bool // read after it
+}
+
+func (c *countedTalk) Fingerprint(ctx context.Context) ([32]byte, bool) {
+	c.reads.Add(1)
+	c.late.Store(c.late.Load() || c.ended.Load())
+	sum, _ := c.lines.Fingerprint(ctx)
+	return sum, !c.tooLong
+}
+
+// To know a question again costs the reading of a whole conversation, so it is
+// done only where the same question may be there: while others are judged that
+// differ in nothing else, or with a cache.
+func TestConversationsAreComparedWhereItCanPay(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		cache   bool
+		tooLong bool
+		talks   []lines // one asker each, all at once
+		again   bool    // the first asks once more, alone
+		asked   int32
+		reads   []int32 // of each
+	}{
+		{"alone, twice", false, false, []lines{{"a"}}, true, 2, []int32{0}},
+		{"alone, with a cache", true, false, []lines{{"a"}}, true, 1, []int32{2}},
+		{"the same at once", false, false, []lines{{"a"}, {"a"}, {"a"}}, false, 1, []int32{1, 1, 1}},
+		{"two others and the same at once", false, false, []lines{{"a"}, {"b"}, {"a"}}, false, 2, []int32{1, 1, 1}},
+		{"too long", false, true, []lines{{"a"}, {"a"}}, false, 2, []int32{1, 1}},
+		{"too long, with a cache", true, true, []lines{{"a"}}, true, 2, []int32{2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked atomic.Int32
+				m := ModelFunc(func(_ context.Context, req Request) (Response, error) {
+					asked.Add(1)
+					time.Sleep(time.Second)
+					return says(yes)(req)
+				})
+				j := judgeWith(t, Options{Model: oneModel(m)})
+				talks := make([]*countedTalk, len(c.talks))
+				evaluate := func(talk *countedTalk) {
+					talk.ended.Store(false)
+					wantVerdict(t, j.Evaluate(t.Context(), questionOf(gate.Hook{Cache: c.cache}, "done", talk)), gate.Allow, "")
+					talk.ended.Store(true)
+				}
+				var all sync.WaitGroup
+				for i, said := range c.talks {
+					talks[i] = &countedTalk{lines: said, tooLong: c.tooLong}
+					all.Go(func() { evaluate(talks[i]) })
+				}
+				all.Wait()
+				if c.again {
+					evaluate(talks[0])
+				}
+				if asked.Load() != c.asked {
+					t.Errorf("asked %d times, want %d", asked.Load(), c.asked)
+				}
+				for i, talk := range talks {
+					if got := talk.reads.Load(); got != c.reads[i] || talk.late.Load() {
+						t.Errorf("conversation %d: read %d times, want %d; after its evaluation: %t", i, got, c.reads[i], talk.late.Load())
+					}
+				}
+			})
+		})
+	}
+	t.Run("not after its asker's end", func(t *testing.T) {
+		talk := &countedTalk{lines: lines{"a"}}
+		about := conversationOf(t.Context(), questionOf(gate.Hook{}, "done", talk))
+		about.end()
+		if about.same(about) || talk.reads.Load() > 0 {
+			t.Errorf("read %d times", talk.reads.Load())
+		}
+	})
+}
+
 // The first asker's time is not the others'.
 func TestASharedQuestionSurvivesItsAsker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -126,7 +208,7 @@ func TestCachedVerdicts(t *testing.T) {
 	t.Run("only so many", func(t *testing.T) {
 		var q questions
 		for i := range maxKept + 10 {
-			q.once(t.Context(), key{byte(i), byte(i >> 8)}, true, func() gate.Verdict { return gate.Verdict{Outcome: gate.Allow} })
+			q.once(t.Context(), key{byte(i), byte(i >> 8)}, &conversation{ok: true}, true, func() gate.Verdict { return gate.Verdict{Outcome: gate.Allow} })
 		}
 		if len(q.kept) != maxKept || len(q.oldest) != maxKept {
 			t.Errorf("%d kept, %d known", len(q.kept), len(q.oldest))
@@ -166,7 +248,7 @@ func TestWhatMakesAQuestion(t *testing.T) {
 	ask := func(change func(*gate.Hook)) key {
 		h := base
 		change(&h)
-		k, ok := keyOf(t.Context(), gate.Input{Hook: &h, Context: []byte(`{"execution_summary":"/t/view.txt"}`), Transcript: lines{"a"}})
+		k, ok := keyOf(gate.Input{Hook: &h, Context: []byte(`{"execution_summary":"/t/view.txt"}`), Transcript: lines{"a"}})
 		if !ok {
 			t.Fatal("no key")
 		}

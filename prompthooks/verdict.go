@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"stopgate/gate"
@@ -79,20 +80,14 @@ func readDecision(event gate.EventName, object []byte) (gate.Verdict, error) {
 			return v, nil
 		}
 	}
-	if err == nil || !bytesContainAny(object, `"ok"`, `"decision"`, `"permissionDecision"`, `"continue"`) {
+	if err == nil || !slices.ContainsFunc(decisiveKeys, func(key string) bool { return bytes.Contains(object, []byte(key)) }) {
 		return gate.Verdict{}, errNoDecision
 	}
 	return gate.Verdict{}, fmt.Errorf("the answer is no verdict: %w", err)
 }
 
-func bytesContainAny(b []byte, words ...string) bool {
-	for _, w := range words {
-		if bytes.Contains(b, []byte(w)) {
-			return true
-		}
-	}
-	return false
-}
+// decisiveKeys are those whose object is meant as a verdict, however broken.
+var decisiveKeys = []string{`"ok"`, `"decision"`, `"permissionDecision"`, `"continue"`}
 
 // objectsIn is the JSON objects of a text that stand by themselves, in order.
 // Braces and brackets of prose ("func() { return a[0] }") are passed over; an

@@ -227,6 +227,16 @@ func TestRefusalIsForgotten(t *testing.T) {
 	})
 }
 
+// Lines that the tools show begin with their number; other text has none.
+func TestLineNumber(t *testing.T) {
+	for line, want := range map[string]int{"12\tread": 12, "12:found": 12, "12-beside": 12, "12 said": 0, "said 12:": 0, ":12": 0, "12": 0, "": 0,
+		"(no line matches)": 0, "99999999999999999999:x": 0} {
+		if got := lineNumber(line); got != want {
+			t.Errorf("%q: %d, want %d", line, got, want)
+		}
+	}
+}
+
 func TestSearchWords(t *testing.T) {
 	got := strings.Join(searchWords("Check whether the Agent's final answer mentions ROLLBACK, rollback (a.b) or größenwahn; and $ARGUMENTS"), " ")
 	if want := "größenwahn mentions rollback"; got != want {

@@ -122,9 +122,9 @@ func forcedBy(args []shell.Word) bool {
 			switch {
 			case name == "force":
 				force = !negated
-			case strings.HasPrefix(name, "force-w") && strings.HasPrefix("force-with-lease", name): // git takes abbreviations
+			case strings.HasPrefix(name, "force-w") && abbreviates(name, "force-with-lease"):
 				lease = !negated
-			case name != "" && strings.HasPrefix("mirror", name):
+			case name != "" && abbreviates(name, "mirror"):
 				mirror = !negated
 			case !joined && valued(name) && len(args) > 0:
 				args = args[1:]
@@ -145,6 +145,10 @@ func forcedBy(args []shell.Word) bool {
 	}
 	return force || lease || mirror || plus
 }
+
+// abbreviates reports whether git takes a word for a long option: it takes any
+// beginning that no other option has.
+func abbreviates(word, option string) bool { return strings.HasPrefix(option, word) }
 
 // valued reports whether a long option of git push takes the next word.
 func valued(name string) bool {

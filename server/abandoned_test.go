@@ -26,7 +26,7 @@ func TestCallerThatHangsUpStopsItsJudge(t *testing.T) {
 		ended <- ctx.Err()
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Timeout, Message: "stopped"}}
 	})
-	w.Server.opt.Policies.Put(&gate.Spec{Kind: gate.AgentSpec, Name: "judged", Hooks: []gate.Hook{{Name: "h", Dialect: gate.Azure, Level: gate.CustomLevel,
+	w.Server.opt.Gate.Policies.Put(&gate.Spec{Kind: gate.AgentSpec, Name: "judged", Hooks: []gate.Hook{{Name: "h", Dialect: gate.Azure, Level: gate.CustomLevel,
 		Event: gate.Stop, Type: gate.PromptHook, Timeout: time.Minute, FailMode: gate.FailAllow}}})
 	web := httptest.NewServer(w.Handler())
 	defer web.Close()

@@ -80,6 +80,20 @@ func (b *countingBody) Read(p []byte) (int, error) {
 
 func (b *countingBody) Close() error { return nil }
 
+// dial opens a connection that gives up after a while.
+func dial(t *testing.T, web *httptest.Server) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
 // A simple client writes its whole request before it reads. Whatever a request
 // is refused for before its body was read, the answer reaches it.
 func TestRefusalReachesAClientThatWritesFirst(t *testing.T) {
@@ -109,14 +123,7 @@ func TestRefusalReachesAClientThatWritesFirst(t *testing.T) {
 		{"too large for a host, of no stated length", "POST /v1/hooks/plain", "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", chunks, "200"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", web.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			conn := dial(t, web)
 			if _, err := conn.Write(append([]byte(c.line+" HTTP/1.1\r\nHost: localhost\r\n"+c.headers+"\r\n"), c.body...)); err != nil {
 				t.Fatalf("the connection was closed on the body: %v", err)
 			}
@@ -131,28 +138,14 @@ func TestRefusalReachesAClientThatWritesFirst(t *testing.T) {
 		})
 	}
 	t.Run("one that never ends its body is let go", func(t *testing.T) {
-		conn, err := net.Dial("tcp", web.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		conn := dial(t, web)
 		fmt.Fprintf(conn, "POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s\r\n{", length)
 		if text, err := io.ReadAll(conn); err != nil || !bytes.Contains(text, []byte("body_too_large")) {
 			t.Errorf("%q, %v; want the answer and the end", text, err)
 		}
 	})
 	t.Run("one that waits for 100 Continue is not asked to go on", func(t *testing.T) {
-		conn, err := net.Dial("tcp", web.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		conn := dial(t, web)
 		fmt.Fprintf(conn, "POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n%s\r\n", length)
 		if text, err := io.ReadAll(conn); err != nil || !bytes.HasPrefix(text, []byte("HTTP/1.1 413")) {
 			t.Errorf("%q, %v; want the answer alone", text, err)

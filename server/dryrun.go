@@ -37,7 +37,7 @@ func (s *Server) readDryRun(body []byte) (gate.Event, []*gate.Spec, error) {
 	}
 	event := body
 	if _, named := fields["agent_name"]; !named {
-		name := "default" // to which an agent-level hook applies as to any other
+		name := gate.DefaultAgent // to which an agent-level hook applies as to any other
 		if spec.Kind == gate.AgentSpec {
 			name = spec.Name
 		}

@@ -170,7 +170,7 @@ func TestStoreDown(t *testing.T) {
 	t.Run("a spec that was not stored is not in force", func(t *testing.T) {
 		w.must(t, 500, "PUT", "/api/v2/extendedAgent/agents/late", `{"name":"late"}`)
 		w.must(t, 500, "DELETE", "/api/v2/extendedAgent/agents/marker", "")
-		if w.opt.Policies.Find(gate.AgentSpec, "late") != nil || w.opt.Policies.Find(gate.AgentSpec, "marker") == nil {
+		if w.opt.Gate.Policies.Find(gate.AgentSpec, "late") != nil || w.opt.Gate.Policies.Find(gate.AgentSpec, "marker") == nil {
 			t.Error("policies changed though the store did not")
 		}
 	})
@@ -246,7 +246,7 @@ func TestPanicOnAHostsEventFollowsOnGateError(t *testing.T) {
 			w := newWorld(t, func(o *Options) {
 				o.Gate.OnGateError = c.mode
 				o.Protocol = func(string) (HostProtocol, bool) { return verdictHost{}, true }
-				o.FindAnswer = func(context.Context, *gate.Event) { panic("open /secret/path: denied") }
+				o.Gate.FindAnswer = func(context.Context, *gate.Event) { panic("open /secret/path: denied") }
 			})
 			if got := w.must(t, 200, "POST", "/v1/hooks/plain", c.body).Body.String(); got != c.want {
 				t.Errorf("answered %s, want %s", got, c.want)

@@ -81,7 +81,7 @@ func TestDryRun(t *testing.T) {
 	if len(w.store.counts) != 0 {
 		t.Errorf("a dry run counted: %v", w.store.counts)
 	}
-	if w.opt.Policies.Find(gate.AgentSpec, "fresh") != nil || w.opt.Policies.Find(gate.HookSpec, "g") != nil {
+	if w.opt.Gate.Policies.Find(gate.AgentSpec, "fresh") != nil || w.opt.Gate.Policies.Find(gate.HookSpec, "g") != nil {
 		t.Error("a dry run put its spec in force")
 	}
 }

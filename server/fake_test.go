@@ -496,7 +496,7 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 	g := &gate.Gate{Policies: policies, Store: w.store, Transcripts: w.shelf, OnGateError: gate.FailAllow, Parallel: 4,
 		Now: time.Now, NewID: func() string { return fmt.Sprintf("ev-%04d", ids.Add(1)) }, Observe: metrics.Observe,
 		Evaluators: map[gate.HookType]gate.Evaluator{gate.RuleHook: gate.EvaluatorFunc(func(ctx context.Context, in gate.Input) gate.Verdict { return w.judge(ctx, in) })}}
-	opt := Options{Gate: g, Store: w.store, Policies: policies, Transcripts: w.shelf, Metrics: metrics, Decode: decode,
+	opt := Options{Gate: g, Store: w.store, Transcripts: w.shelf, Metrics: metrics, Decode: decode,
 		ReadSpec: readSpec, ReadAny: readAny, DialectOf: dialectOf, ReadAttached: readAttached, ReadNetwork: readNetwork, HideSecrets: hideSecrets, Version: "v0", Loopback: true, Hosts: []string{"example.com"},
 		Limits: Limits{BodyBytes: 32 << 20, SpecBytes: 4 << 20, TranscriptBytes: 2 << 30, InFlight: 20_000},
 		Log:    slog.New(slog.NewTextHandler(&syncWriter{w: w.log}, nil))}

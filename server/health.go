@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	_ "embed"
+	"maps"
 	"net/http"
 	"time"
 
@@ -30,9 +31,7 @@ func (s *Server) readyz(c echo.Context) error {
 	defer cancel()
 	checks := map[string]Check{}
 	if s.opt.Ready != nil {
-		for name, check := range s.opt.Ready(ctx) {
-			checks[name] = check
-		}
+		maps.Copy(checks, s.opt.Ready(ctx))
 	}
 	store := Check{OK: true}
 	if err := s.opt.Store.Ping(ctx); err != nil {

@@ -26,7 +26,7 @@ type HostProtocol interface {
 // HostQuery is what a POST /v1/hooks/{protocol} says beside its body: all but
 // UserAgent in its URL.
 type HostQuery struct {
-	Agent string // empty: "default"
+	Agent string // empty: [gate.DefaultAgent]
 	Event string // the host's name of the event, where its payloads name none
 	// Session, Tool and Cwd, for hosts whose payload is a tool's arguments alone.
 	Session, Tool, Cwd string
@@ -76,36 +76,23 @@ func (s *Server) hook(c echo.Context) error {
 	if ev.Name == "" { // not read, as what there is no room for
 		ev, _ = protocol.Decode([]byte("{}"), q)
 	}
-	err = s.hostFailure(c, protocol, ev, failure)
+	err = s.answerHost(c, protocol, ev, s.opt.Gate.Fail(s.running, ev, failure))
 	s.drain(c, c.Request().Body)
 	return err
 }
 
 func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Event, deadline time.Duration) error {
-	if ev.Name == "" {
-		return s.answerHost(c, protocol, ev, gate.Decision{Outcome: gate.Allow})
-	}
 	ctx, cancel := context.WithTimeout(s.running, deadline)
 	defer cancel()
-	if s.opt.FindAnswer != nil {
-		s.opt.FindAnswer(ctx, &ev)
-	}
 	d, err := s.opt.Gate.DecideForHost(ctx, ev, gate.Options{Caller: c.Request().Context()})
 	if err != nil {
 		panic(http.ErrAbortHandler) // nobody is there to be answered
 	}
-	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
-	return s.answerHost(c, protocol, ev, d)
-}
-
-// hostFailure answers by on_gate_error, recorded where that is possible.
-func (s *Server) hostFailure(c echo.Context, protocol HostProtocol, ev gate.Event, failure *gate.Failure) error {
-	d := s.opt.Gate.Fail(s.running, ev, failure)
-	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
 	return s.answerHost(c, protocol, ev, d)
 }
 
 func (s *Server) answerHost(c echo.Context, protocol HostProtocol, ev gate.Event, d gate.Decision) error {
+	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
 	body, contentType := protocol.Encode(ev, d)
 	return s.send(c, http.StatusOK, contentType, body)
 }

@@ -92,7 +92,7 @@ func (m *Metrics) Observe(rec gate.Record) {
 
 // agent is the name if there is such an agent.
 func (m *Metrics) agent(name string) string {
-	if name == "default" || m.policies.Find(gate.AgentSpec, name) != nil {
+	if name == gate.DefaultAgent || m.policies.Find(gate.AgentSpec, name) != nil {
 		return name
 	}
 	for _, d := range gate.Dialects {

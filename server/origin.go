@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"stopgate/gate"
+	"stopgate/internal/loopback"
 )
 
 const typeJSON = "application/json"
@@ -43,11 +44,11 @@ func (s *Server) ourHost(hostport string) bool {
 	if slices.ContainsFunc(s.opt.Hosts, func(name string) bool { return strings.EqualFold(name, host) }) {
 		return true
 	}
-	addr, err := netip.ParseAddr(host)
 	switch {
 	case s.opt.Loopback:
-		return host == "localhost" || err == nil && addr.IsLoopback()
+		return loopback.Host(host)
 	case len(s.opt.Hosts) > 0:
+		_, err := netip.ParseAddr(host)
 		return host == "localhost" || err == nil // rebinding needs a name
 	}
 	return true

@@ -33,7 +33,6 @@ import (
 type Options struct {
 	Gate        *gate.Gate // its Observe should be Metrics.Observe
 	Store       gate.Store
-	Policies    *gate.Policies // the same as the gate's
 	Transcripts Transcripts
 	Metrics     *Metrics
 
@@ -62,10 +61,6 @@ type Options struct {
 	// nil: /v1/hooks knows none.
 	Protocol      func(name string) (HostProtocol, bool)
 	ProtocolNames []string
-	// FindAnswer looks for the answer under judgement where a host's payload has
-	// none, and says in the event if it was not found; nil: nothing is looked
-	// for.
-	FindAnswer func(ctx context.Context, ev *gate.Event)
 	// Ready reports on what evaluations need beside the store: "sandbox",
 	// "models". It is shown by /readyz and decides nothing; nil: nothing to
 	// show.
@@ -149,9 +144,9 @@ type Server struct {
 
 // New checks the options and makes a server that serves nothing yet.
 func New(opt Options) (*Server, error) {
-	if opt.Gate == nil || opt.Store == nil || opt.Policies == nil || opt.Transcripts == nil || opt.Metrics == nil ||
+	if opt.Gate == nil || opt.Gate.Policies == nil || opt.Store == nil || opt.Transcripts == nil || opt.Metrics == nil ||
 		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil || opt.DialectOf == nil || opt.ReadAttached == nil || opt.ReadNetwork == nil || opt.HideSecrets == nil {
-		return nil, errors.New("server: Gate, Store, Policies, Transcripts, Metrics, Decode, every Read and HideSecrets are required")
+		return nil, errors.New("server: Gate, its Policies, Store, Transcripts, Metrics, Decode, DialectOf, every Read and HideSecrets are required")
 	}
 	l := &opt.Limits
 	l.BufferedBytes = cmp.Or(l.BufferedBytes, 128<<20)

@@ -38,7 +38,7 @@ func (s *Server) Load(ctx context.Context) error {
 				slog.String("kind", string(doc.Kind)), slog.String("name", doc.Name), slog.Any("error", err))
 			continue
 		}
-		s.opt.Policies.Put(spec)
+		s.opt.Gate.Policies.Put(spec)
 	}
 	return nil
 }
@@ -121,13 +121,13 @@ func (s *Server) storeSpec(r *http.Request, spec *gate.Spec) (gate.StoredSpec, e
 	if err != nil {
 		return gate.StoredSpec{}, err
 	}
-	s.opt.Policies.Put(spec)
+	s.opt.Gate.Policies.Put(spec)
 	return stored, nil
 }
 
 // ownedByFile refuses to change what a file defines: the file would win.
 func (s *Server) ownedByFile(kind gate.SpecKind, name string) error {
-	if spec := s.opt.Policies.Find(kind, name); spec != nil && spec.Source != "" {
+	if spec := s.opt.Gate.Policies.Find(kind, name); spec != nil && spec.Source != "" {
 		return gate.Errorf(gate.CodeConflict, "%s %q is defined by the file %s: change it there", kind, name, spec.Source)
 	}
 	return nil
@@ -172,7 +172,7 @@ func (s *Server) getSpec(about about) echo.HandlerFunc {
 // spec is the document that GET answers: a file's, since that is in force, or
 // the stored one.
 func (s *Server) spec(ctx context.Context, of resource) (document json.RawMessage, etag string, err error) {
-	if spec := s.opt.Policies.Find(of.kind, of.name); spec != nil && spec.Source != "" {
+	if spec := s.opt.Gate.Policies.Find(of.kind, of.name); spec != nil && spec.Source != "" {
 		sum := sha256.Sum256(spec.Document)
 		return spec.Document, `"` + hex.EncodeToString(sum[:12]) + `"`, nil
 	}
@@ -185,9 +185,9 @@ func (s *Server) spec(ctx context.Context, of resource) (document json.RawMessag
 // what is listed is in force, so in memory anyway.
 func (s *Server) listSpecs(kind gate.SpecKind) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		inForce := s.opt.Policies.Agents()
+		inForce := s.opt.Gate.Policies.Agents()
 		if kind == gate.HookSpec {
-			inForce = s.opt.Policies.Hooks()
+			inForce = s.opt.Gate.Policies.Hooks()
 		}
 		documents := []json.RawMessage{}
 		fromFile := map[string]bool{}
@@ -229,7 +229,7 @@ func (s *Server) deleteSpec(about about) echo.HandlerFunc {
 		if err := s.opt.Store.DeleteSpec(ctx, of.kind, of.name, anonymous, ifMatch); err != nil {
 			return err
 		}
-		s.opt.Policies.Delete(of.kind, of.name)
+		s.opt.Gate.Policies.Delete(of.kind, of.name)
 		return c.NoContent(http.StatusNoContent)
 	}
 }

@@ -234,7 +234,7 @@ func TestSpecsOfFiles(t *testing.T) {
 	w := newWorld(t)
 	w.must(t, 202, "PUT", agents+"/filed", `{"name":"filed","owner":"upload"}`)
 	w.must(t, 202, "PUT", agents+"/free", `{"name":"free"}`)
-	w.opt.Policies.SetFiles([]*gate.Spec{{Kind: gate.AgentSpec, Name: "filed", Source: "agents/filed.yaml", Document: json.RawMessage(`{"name":"filed","owner":"file"}`)}})
+	w.opt.Gate.Policies.SetFiles([]*gate.Spec{{Kind: gate.AgentSpec, Name: "filed", Source: "agents/filed.yaml", Document: json.RawMessage(`{"name":"filed","owner":"file"}`)}})
 	for _, method := range []string{"PUT", "DELETE"} {
 		code, message := errorOf(t, w.must(t, 409, method, agents+"/filed", `{"name":"filed"}`))
 		if code != "conflict" || !strings.Contains(message, "agents/filed.yaml") {
@@ -262,7 +262,7 @@ func TestLoad(t *testing.T) {
 	if err := w.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p := w.opt.Policies
+	p := w.opt.Gate.Policies
 	if p.Find(gate.AgentSpec, "good") == nil || p.Find(gate.HookSpec, "gate-1") == nil || p.Find(gate.AgentSpec, "bad") != nil || len(p.Agents()) != 1 {
 		t.Errorf("in force: %d agents, %d hooks", len(p.Agents()), len(p.Hooks()))
 	}
@@ -298,7 +298,7 @@ func TestStoreAndPoliciesAgree(t *testing.T) {
 	}
 	writers.Wait()
 	stored, _ := w.store.Spec(t.Context(), gate.AgentSpec, "a")
-	if got := w.opt.Policies.Find(gate.AgentSpec, "a"); string(got.Document) != string(stored.Document) {
+	if got := w.opt.Gate.Policies.Find(gate.AgentSpec, "a"); string(got.Document) != string(stored.Document) {
 		t.Errorf("in force is %s, stored is %s", got.Document, stored.Document)
 	}
 }

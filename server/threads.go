@@ -44,7 +44,7 @@ func (s *Server) listThreadHooks(c echo.Context) error {
 		return err
 	}
 	hooks := []threadHook{}
-	for _, spec := range s.opt.Policies.Hooks() {
+	for _, spec := range s.opt.Gate.Policies.Hooks() {
 		hooks = append(hooks, threadHookOf(spec, switched))
 	}
 	return s.answer(c, http.StatusOK, map[string]any{"hooks": hooks})
@@ -68,7 +68,7 @@ func (s *Server) switchHook(active bool) echo.HandlerFunc {
 		if err := s.withBody(c.Request(), maxSwitchBody, emptyObject); err != nil {
 			return err
 		}
-		spec := s.opt.Policies.Find(gate.HookSpec, name)
+		spec := s.opt.Gate.Policies.Find(gate.HookSpec, name)
 		if spec == nil {
 			return gate.Errorf(gate.CodeNotFound, "hook %q is not known", name)
 		}

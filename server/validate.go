@@ -45,7 +45,7 @@ func (s *Server) examine(d gate.Dialect, media string, body []byte) (findings []
 	case media != typeJSON:
 		return nil, gate.Errorf(gate.CodeUnsupportedMediaType, "content type %.40q is not read here, want %s", media, typeJSON)
 	default:
-		_, findings, err = s.readAttached(resource{gate.Attached(d), "default"}, body)
+		_, findings, err = s.readAttached(resource{gate.Attached(d), gate.DefaultAgent}, body)
 	}
 	if of := findingsOf(err); of != nil {
 		return of, nil

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"stopgate/gate"
@@ -85,12 +86,7 @@ func decodeNative(body []byte, opt Options) (gate.Event, error) {
 
 // found reports whether the member was already found wrong.
 func (f *strictly) found(key string) bool {
-	for _, d := range f.findings {
-		if d.Path == key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.findings, func(d gate.Finding) bool { return d.Path == key })
 }
 
 func eventNames() string {

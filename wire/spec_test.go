@@ -303,7 +303,7 @@ func TestClaudeCode13Session(t *testing.T) {
 		{"copilot", `{"hook_event_name":"Stop","session_id":"s"}`, ""},
 		{"antigravity", `{"environment_id":"s"}`, "pre_tool_execution"},
 	} {
-		if ev := decode(t, c.host, c.payload, Options{Event: c.event}); ev.Session != "s" || ev.Agent != DefaultAgent {
+		if ev := decode(t, c.host, c.payload, Options{Event: c.event}); ev.Session != "s" || ev.Agent != gate.DefaultAgent {
 			t.Errorf("%s: session %q, agent %q", c.host, ev.Session, ev.Agent)
 		}
 	}

@@ -71,7 +71,7 @@ type Options struct {
 	// Event is the host's own name of the event, needed where payloads name
 	// none: antigravity, ax-code, and copilot's camelCase form.
 	Event string
-	Agent string // name of the agent spec; empty: "default"
+	Agent string // name of the agent spec; empty: [gate.DefaultAgent]
 
 	// Session, Tool and Cwd are for ax-code only, whose payload is nothing but
 	// the tool's arguments; see [AXCodeOptions].
@@ -93,9 +93,6 @@ type Options struct {
 	UserAgent string
 }
 
-// DefaultAgent is the agent of callers that name none; it needs no spec.
-const DefaultAgent = "default"
-
 // Decode reads a host's payload.
 //
 // An event that no hook is about, also one that nobody knows, has an empty
@@ -109,7 +106,7 @@ const DefaultAgent = "default"
 // so that a caller that is set to block then can still encode that block for
 // the right event; without a Name its form would be a guess.
 func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
-	opt.Agent = cmp.Or(opt.Agent, DefaultAgent)
+	opt.Agent = cmp.Or(opt.Agent, gate.DefaultAgent)
 	if p.Name == gate.Native {
 		ev, err := decodeNative(payload, opt)
 		ev.Unattended = opt.Unattended

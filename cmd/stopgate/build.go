@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"stopgate/commandhooks"
-	"stopgate/commandhooks/scratch"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/scratch"
 	"stopgate/prompthooks"
 	"stopgate/rulehooks"
 	"stopgate/server"
@@ -134,7 +134,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, command
 	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, a.close())
 	}
-	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, OnGateError: cfg.OnGateError,
+	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, FindAnswer: a.findAnswer, OnGateError: cfg.OnGateError,
 		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID, Untried: contracts.Remarks(),
 		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
 			gate.RuleHook: gate.EvaluatorFunc(rulehooks.Evaluate)}}

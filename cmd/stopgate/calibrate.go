@@ -112,7 +112,7 @@ type stopHooks struct {
 // stopPrompts keeps of specs the prompt hooks on Stop, or the one of that name. Hooks of two agents are never asked about one answer, so there must
 // be one agent at most.
 func stopPrompts(specs []*gate.Spec, name, model string) (stopHooks, error) {
-	h := stopHooks{agent: "default"}
+	h := stopHooks{agent: gate.DefaultAgent}
 	var agents, known []string
 	for _, spec := range specs {
 		s := *spec

@@ -39,7 +39,7 @@ func TestClaudeCode01RealPayloads(t *testing.T) {
 	for _, event := range []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop"} {
 		settings.WriteString(`,"` + event + `":[{"hooks":[{"type":"command","command":"x"}]}]`)
 	}
-	spec, findings := config.ReadAttached(gate.ClaudeCode, wire.DefaultAgent, []byte(`{"hooks":{`+settings.String()[1:]+`}}`))
+	spec, findings := config.ReadAttached(gate.ClaudeCode, gate.DefaultAgent, []byte(`{"hooks":{`+settings.String()[1:]+`}}`))
 	if spec == nil {
 		t.Fatal(findings)
 	}
@@ -99,7 +99,7 @@ func TestClaudeCodeHooksBehindOtherHosts(t *testing.T) {
 	s.answer = func(string) string { return `{"ok":false,"reason":"run the tests"}` }
 	settings := `{"model":"opus","hooks":{
 		"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","if":"Bash(git push *)","command":"grep -q '\"command\":\"git push' && echo no push >&2 && exit 2"}]},
-			{"matcher":"Edit|Write","hooks":[{"type":"command","if":"Edit(secrets/**)","command":"echo hands off >&2; exit 2"}]}],
+			{"matcher":"Edit|Write","hooks":[{"type":"command","if":"Write(secrets/**)","command":"echo hands off >&2; exit 2"}]}],
 		"UserPromptSubmit":[{"hooks":[{"type":"command","command":"grep -q sk- && echo '{\"decision\":\"block\",\"reason\":\"that is a key\"}'; exit 0"}]}],
 		"Stop":[{"hooks":[{"type":"prompt","model":"haiku","prompt":"Were the tests run? $ARGUMENTS"}]}]}}`
 	if code, body := s.do(http.MethodPut, "/v1/agents/coder/hooks?dialect=claude-code", "application/json", []byte(settings)); code/100 != 2 {

@@ -13,9 +13,9 @@ import (
 	"net/http"
 	"strings"
 
-	"stopgate/commandhooks/scratch"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/scratch"
 	"stopgate/prompthooks"
 )
 

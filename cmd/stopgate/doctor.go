@@ -196,7 +196,7 @@ func (d *doctor) readEntries(host install.Host, scope install.Scope, asked bool)
 // dropped says why AX Code drops a whole file, which it does in silence for any
 // one entry (spec/ax-code.md 2).
 func (d *doctor) dropped(host install.Host, file hostFile) {
-	_, findings := config.ReadAttached(gate.AXCode, "default", file.content)
+	_, findings := config.ReadAttached(gate.AXCode, gate.DefaultAgent, file.content)
 	for _, f := range findings {
 		if f.Severity == gate.SeverityError {
 			d.say(host.Name, f.Severity, fmt.Sprintf("%s:%d", file.path, f.Line), f.Message, "mend the file: none of its hooks runs")

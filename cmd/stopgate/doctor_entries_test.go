@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +122,45 @@ func TestDoctorProbesEveryEntry(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// Hooks that an agent has in other dialects alone gate as its own do, and the
+// doctor knows on which events they are asked.
+func TestDoctorKnowsAttachedHooks(t *testing.T) {
+	s := newService(t)
+	attach := func(agent, dialect, hooks string) {
+		if status, answer := s.do(http.MethodPut, "/v1/agents/"+agent+"/hooks?dialect="+dialect, "application/json", []byte(hooks)); status != http.StatusAccepted {
+			t.Fatalf("%d %s", status, answer)
+		}
+	}
+	const command = `"hooks":[{"type":"command","command":"true"}]`
+	attach("c", "claude-code", `{"hooks":{"Stop":[{`+command+`}],"UserPromptSubmit":[{`+command+`}],"PreToolUse":[{"matcher":"Write",`+command+`}],
+		"PostToolUseFailure":[{`+command+`}],"SubagentStop":[{`+command+`}]}}`)
+	attach("n", "antigravity", `{"g":{"pre_tool_execution":[{"matcher":"code_execution",`+command+`}]}}`)
+	attach("x", "ax-code", `{"hooks":[{"event":"Stop","command":"true"},{"event":"PreToolUse","matcher":"bash","command":"true"}]}`)
+	host, _ := install.Find("claude-code")
+	for _, c := range []struct {
+		agent   string
+		blocked []gate.EventName
+		says    string
+	}{
+		{"c", []gate.EventName{gate.Stop, gate.UserPromptSubmit, gate.PreToolUse, gate.PostToolUseFailure, gate.SubagentStop}, `agent "c" has 5 hooks, 1 of them on Stop`},
+		{"n", []gate.EventName{gate.PreToolUse}, `agent "n" has no Stop hook: it may always stop`},
+		{"x", []gate.EventName{gate.Stop, gate.PreToolUse}, `agent "x" has no Stop hook: it may always stop`},
+	} {
+		t.Run(c.agent, func(t *testing.T) {
+			out, code := trusted(t, host, install.Target{Agent: c.agent, Server: s.url}).doctor("claude-code")
+			if code != exitDone || !strings.Contains(out, c.says) {
+				t.Errorf("exit %d, want %q:\n%s", code, c.says, out)
+			}
+			for _, of := range gate.EventNames {
+				event, ok := host.Event(of)
+				if blocked := strings.Contains(out, "a probe on "+event.Host+" is blocked"); ok && blocked != slices.Contains(c.blocked, of) {
+					t.Errorf("a probe on %s is blocked: %v\n%s", event.Host, blocked, out)
+				}
+			}
+		})
 	}
 }
 

@@ -55,36 +55,47 @@ type probed struct {
 func (d *doctor) aim(host install.Host, e install.Entry, event contracts.Event) probed {
 	p := probed{host: host, event: event, agent: e.Agent}
 	agent := d.agent(e)
-	switch event.Name {
-	case gate.Stop:
-		p.blocks = !agent.known || len(agent.hooks) == 0 || len(agent.on(gate.Stop)) > 0
-	case gate.SubagentStop: // judged by the spec named like the sub-agent, as a Stop (spec/claude-code.md 12)
-		p.blocks = agent.own && len(agent.on(gate.Stop)) > 0
-	case gate.PreToolUse, gate.PostToolUse:
-		for _, h := range agent.on(event.Name) {
-			if tool := passing(host, e, about(host, h)); tool != "" {
+	switch {
+	case event.Name == gate.Stop:
+		p.blocks = !agent.known || len(agent.hooks) == 0 || agent.asked(host, e, gate.Stop)
+	case event.Name == gate.SubagentStop, event.Name == gate.UserPromptSubmit:
+		p.blocks = agent.asked(host, e, event.Name)
+	case event.Name.ForTool():
+		for _, h := range agent.hooks {
+			if tool := passing(host, e, about(host, h, event.Name)); tool != "" {
 				p.tool, p.blocks = tool, true
 				return p
 			}
 		}
-		fallthrough
-	case gate.PostToolUseFailure: // no hook is about a call that failed (spec/azure.md 26)
 		own := wire.OwnTools(host.Name)
 		p.tool = cmp.Or(passing(host, e, own), own[0])
 	}
 	return p
 }
 
-// about are the host's tools that a hook is about. Where stopgate knows none,
-// as MCP servers bring their own, the names are those in the matcher itself.
-func about(host install.Host, h gate.Hook) []string {
-	tools := slices.DeleteFunc(wire.OwnTools(host.Name), func(tool string) bool {
-		return !h.Matcher.Match(tool) && !slices.ContainsFunc(wire.Aliases(host.Name, tool), h.Matcher.Match)
+// asked reports whether the agent has a hook that is about an event without a
+// tool. A sub-agent's stop is judged by the spec named like it, as a Stop
+// (spec/claude-code.md 12); the probe's has the agent's own name.
+func (a *gatedAgent) asked(host install.Host, e install.Entry, event gate.EventName) bool {
+	ev := gate.Event{Name: event, Protocol: host.Name, Agent: e.Agent}
+	if event == gate.SubagentStop {
+		ev.AgentType = e.Agent
+	}
+	return slices.ContainsFunc(a.hooks, func(h gate.Hook) bool {
+		return h.Concerns(&ev) && (a.own || event != gate.SubagentStop || h.Dialect != gate.Azure)
 	})
+}
+
+// about are the host's tools that a hook is about on an event. Where stopgate
+// knows none, as MCP servers bring their own, the names are those in the matcher
+// itself.
+func about(host install.Host, h gate.Hook, event gate.EventName) []string {
+	concerned := func(tool string) bool { return h.Concerns(toolCall(host, event, tool)) }
+	tools := slices.DeleteFunc(wire.OwnTools(host.Name), func(tool string) bool { return !concerned(tool) })
 	if len(tools) > 0 {
 		return tools
 	}
-	return slices.DeleteFunc(strings.Split(h.Matcher.String(), "|"), func(name string) bool { return !h.Matcher.Match(name) })
+	return slices.DeleteFunc(strings.Split(h.Matcher.String(), "|"), func(name string) bool { return !concerned(name) })
 }
 
 // passing is the first of the tools for which the host runs an entry.
@@ -138,7 +149,7 @@ func (d *doctor) needEntry(pt patient, name string, agent *gatedAgent, on gate.E
 // needMatcher reports a hook whose tools the matchers of all the entries keep
 // out. Of a pattern that names no tool nobody can say it.
 func (d *doctor) needMatcher(host install.Host, agent string, h gate.Hook, entries []install.Entry) {
-	tools := about(host, h)
+	tools := about(host, h, h.Event)
 	if len(tools) == 0 || slices.ContainsFunc(entries, func(e install.Entry) bool { return passing(host, e, tools) != "" }) {
 		return
 	}

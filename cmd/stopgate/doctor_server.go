@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -28,18 +29,20 @@ type examined struct {
 	agents    map[string]*gatedAgent
 }
 
-// gatedAgent is an agent spec as the hosts ask it: its own hooks and those of
-// agent level. hooks is unknown where the server let nobody look. own: it has a
-// spec of its own, and is not "default" with what is everybody's.
+// gatedAgent is an agent as the hosts ask it: its own hooks, those that it has in
+// other dialects and those of agent level. hooks is unknown where the server let
+// nobody look. own: it has a spec of its own, and is not "default" with what is
+// everybody's.
 type gatedAgent struct {
 	known bool
 	own   bool
 	hooks []gate.Hook
 }
 
-// on are the agent's hooks on an event.
-func (a *gatedAgent) on(event gate.EventName) []gate.Hook {
-	return slices.DeleteFunc(slices.Clone(a.hooks), func(h gate.Hook) bool { return h.Event != event })
+// stops are the agent's hooks that can hold it at its Stop. Those of AX Code only
+// watch (spec/ax-code.md 17).
+func (a *gatedAgent) stops() []gate.Hook {
+	return slices.DeleteFunc(slices.Clone(a.hooks), func(h gate.Hook) bool { return h.Event != gate.Stop || h.Dialect == gate.AXCode })
 }
 
 // examineServers looks at every server and agent that an entry or a flag names.
@@ -65,7 +68,7 @@ func (d *doctor) examineServers(c doctorCommand, patients []patient) {
 	}
 	for _, s := range d.servers {
 		d.examine(s)
-		for _, name := range sortedKeys(s.agents) {
+		for _, name := range slices.Sorted(maps.Keys(s.agents)) {
 			d.examineAgent(s, name, patients)
 		}
 	}
@@ -77,15 +80,6 @@ func orServer(server, fallback string) string {
 		server = fallback
 	}
 	return strings.TrimRight(server, "/")
-}
-
-func sortedKeys(m map[string]*gatedAgent) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func (d *doctor) serverAt(base string) *examined {
@@ -189,7 +183,7 @@ func (d *doctor) examineAgent(s *examined, name string, patients []patient) {
 }
 
 func (d *doctor) examineHooks(s *examined, name string, agent *gatedAgent) {
-	stops := len(agent.on(gate.Stop))
+	stops := len(agent.stops())
 	switch {
 	case len(agent.hooks) == 0:
 		d.say(s.name(), gate.SeverityError, "", fmt.Sprintf("agent %q has no hooks, own or agent-level: everything is allowed", name), "give it some: stopgate apply -f FILE")
@@ -200,7 +194,7 @@ func (d *doctor) examineHooks(s *examined, name string, agent *gatedAgent) {
 	default:
 		d.say(s.name(), severityOK, "", fmt.Sprintf("agent %q has %d hooks, %d of them on Stop", name, len(agent.hooks), stops), "")
 	}
-	gating := agent.on(gate.Stop)
+	gating := agent.stops()
 	if stops == 0 {
 		gating = agent.hooks
 	}
@@ -247,7 +241,10 @@ func (s *examined) works(t gate.HookType) bool {
 func (d *doctor) examineMatchers(s *examined, name string, agent *gatedAgent, host install.Host) {
 	tools := wire.KnownTools(host.Name)
 	for _, h := range agent.hooks {
-		if h.Event.ForTool() && !slices.ContainsFunc(tools, h.Matcher.Match) {
+		if h.Event.ForTool() && !slices.ContainsFunc(tools, func(tool string) bool {
+			h.If = nil // which is about arguments
+			return h.Concerns(toolCall(host, h.Event, tool))
+		}) {
 			d.say(s.name(), gate.SeverityWarning, "", fmt.Sprintf("agent %q: matcher %q of %s matches no tool of %s that stopgate knows", name, h.Matcher, h.Name, host.Contract.Program),
 				"stopgate validate --explain FILE lists the names; a plugin's MCP tools are called mcp__plugin_PLUGIN_SERVER__TOOL")
 		}
@@ -256,8 +253,15 @@ func (d *doctor) examineMatchers(s *examined, name string, agent *gatedAgent, ho
 
 var errUnknownAgent = errors.New("agent is unknown")
 
-// loadHooks reads an agent's hooks from the server: its own, and the agent-level
-// ones that are active without being asked for. Agent "default" needs no spec.
+// toolCall is a host's event about one of its tools, as a probe has it.
+func toolCall(host install.Host, event gate.EventName, tool string) *gate.Event {
+	return &gate.Event{Name: event, Protocol: host.Name, ToolName: tool, ToolAliases: wire.Aliases(host.Name, tool),
+		ToolInput: json.RawMessage(`{"command":"true"}`), ToolSucceeded: event != gate.PostToolUseFailure}
+}
+
+// loadHooks reads an agent's hooks from the server: its own, those in other
+// dialects, and the agent-level ones that are active without being asked for. An
+// agent with hooks in another dialect needs no spec, "default" nothing at all.
 func (s *examined) loadHooks(ctx context.Context, name string, agent *gatedAgent) error {
 	var own json.RawMessage
 	status, err := s.get(ctx, "/api/v2/extendedAgent/agents/"+url.PathEscape(name), &own)
@@ -269,11 +273,16 @@ func (s *examined) loadHooks(ctx context.Context, name string, agent *gatedAgent
 		err = agent.add(gate.AgentSpec, own)
 	case status != http.StatusNotFound:
 		err = refusal(strconv.Itoa(status), own)
-	case name != wire.DefaultAgent:
-		err = errUnknownAgent
 	}
 	if err != nil {
 		return err
+	}
+	attached, err := s.loadAttached(ctx, name, agent)
+	switch {
+	case err != nil:
+		return err
+	case !agent.own && !attached && name != gate.DefaultAgent:
+		return errUnknownAgent
 	}
 	var list struct{ Value []json.RawMessage }
 	if status, err = s.get(ctx, "/api/v2/extendedAgent/hooks", &list); err != nil {
@@ -288,6 +297,30 @@ func (s *examined) loadHooks(ctx context.Context, name string, agent *gatedAgent
 		}
 	}
 	return nil
+}
+
+// loadAttached reads the hooks that an agent has in other dialects.
+func (s *examined) loadAttached(ctx context.Context, name string, agent *gatedAgent) (some bool, err error) {
+	for _, dialect := range gate.Dialects {
+		if dialect == gate.Azure {
+			continue
+		}
+		var document json.RawMessage
+		status, err := s.get(ctx, "/v1/agents/"+url.PathEscape(name)+"/hooks?dialect="+string(dialect), &document)
+		switch {
+		case err != nil:
+			return false, err
+		case status == http.StatusNotFound:
+			continue
+		case status != http.StatusOK:
+			return false, refusal(strconv.Itoa(status), document)
+		}
+		some = true
+		if spec, _ := config.ReadAttached(dialect, name, document); spec != nil {
+			agent.hooks = append(agent.hooks, spec.Hooks...)
+		}
+	}
+	return some, nil
 }
 
 func (a *gatedAgent) add(kind gate.SpecKind, document []byte) error {

@@ -138,7 +138,7 @@ func withAgent(body []byte, specs []*gate.Spec) ([]byte, error) {
 	if fields == nil || fields["agent_name"] != nil {
 		return body, nil
 	}
-	name := "default"
+	name := gate.DefaultAgent
 	switch agents := agentNames(specs); len(agents) {
 	case 0:
 	case 1:

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"os/signal"
@@ -20,9 +19,10 @@ import (
 	"syscall"
 	"time"
 
-	"stopgate/commandhooks/scratch"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/loopback"
+	"stopgate/internal/scratch"
 	"stopgate/transcripts"
 	"stopgate/wire"
 )
@@ -252,8 +252,7 @@ func (h *hookCall) sends() bool {
 	if err != nil {
 		return false // the request will say what is wrong
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() != "localhost" && (err != nil || !ip.Unmap().IsLoopback())
+	return !loopback.Host(u.Hostname())
 }
 
 // sendInTime sends the conversation's new part. It may take half of the time
@@ -324,7 +323,6 @@ func (h *hookCall) decideHere() ([]byte, error) {
 	app.policies.SetFiles(specs)
 	ctx, cancel := context.WithDeadline(h.ctx, h.began.Add(seconds(h.Deadline)))
 	defer cancel()
-	app.findAnswer(ctx, &h.event)
 	d, err := app.gate.DecideForHost(ctx, h.event, gate.Options{})
 	return h.protocol.Encode(h.event, d).Body, err
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -18,7 +19,17 @@ import (
 	"stopgate/internal/contract"
 )
 
+// TestMain makes this binary the program that the tests start as stopgate, under
+// the race detector where they are. There a process sleeps for a second before
+// it exits, in case another goroutine is about to race
+// (https://go.dev/doc/articles/race_detector); the hundreds that are started
+// here have ended theirs by then.
 func TestMain(m *testing.M) {
+	if os.Getenv("GORACE") == "" {
+		if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+			panic(err)
+		}
+	}
 	testscript.Main(m, map[string]func(){"stopgate": main})
 }
 
@@ -36,6 +47,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("EXAMPLES", ours)
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Setenv("PORT", freePort(t))
 			env.Setenv("OLLAMA_HOST", "127.0.0.1:1") // not this machine's own
 			return nil

@@ -136,31 +136,37 @@ func (r *hookRuntime) settle() error {
 	if r.Cwd != "" {
 		r.cwd = absolute(r.Cwd)
 	}
-	for _, dir := range []string{r.root, r.cwd} {
-		if !isDir(dir) {
-			return exit{exitInput, fmt.Errorf("%q is not a directory", dir)}
-		}
+	if !isDir(r.root) {
+		return exit{exitInput, fmt.Errorf("%q is not a directory", r.root)}
 	}
-	if !r.system.rooted {
-		return nil
+	if r.system.rooted {
+		return r.resolve()
 	}
-	return r.resolve()
+	if !isDir(r.cwd) {
+		return exit{exitInput, fmt.Errorf("%q is not a directory", r.cwd)}
+	}
+	return nil
 }
 
 // resolve makes of root and cwd paths without symbolic links. What is / cannot
-// be left.
+// be left; the cwd may be named as it is seen from there.
 func (r *hookRuntime) resolve() error {
-	for _, dir := range []*string{&r.root, &r.cwd} {
-		real, err := filepath.EvalSymlinks(*dir)
-		if err != nil {
-			return exit{exitInput, err}
+	root, err := filepath.EvalSymlinks(r.root)
+	if err != nil {
+		return exit{exitInput, err}
+	}
+	r.root = root
+	for _, dir := range []string{r.cwd, filepath.Join(root, r.Cwd)} {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || !isDir(real) {
+			continue
 		}
-		*dir = real
+		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
+			r.cwd = real
+			return nil
+		}
 	}
-	if rel, err := filepath.Rel(r.root, r.cwd); err != nil || !filepath.IsLocal(rel) {
-		return exit{exitUsage, fmt.Errorf("--cwd is %q, and has to lie in --root, which is / there", r.cwd)}
-	}
-	return nil
+	return exit{exitUsage, fmt.Errorf("--cwd is %q, want a directory in --root, which is / there", r.cwd)}
 }
 
 func isDir(path string) bool {
@@ -208,7 +214,7 @@ func (r *hookRuntime) specs() ([]*gate.Spec, error) {
 	if err != nil {
 		return nil, exit{exitInput, err}
 	}
-	network, findings := config.ReadNetwork(wire.DefaultAgent, data)
+	network, findings := config.ReadNetwork(gate.DefaultAgent, data)
 	printFindings(r.stderr, []specFile{{path: r.Network, findings: findings}})
 	if network == nil {
 		return nil, exit{exitInput, fmt.Errorf("%s is no network object", r.Network)}
@@ -219,7 +225,7 @@ func (r *hookRuntime) specs() ([]*gate.Spec, error) {
 // hooks are those of every file that loads. It says what keeps others from it:
 // the system that is played goes on without a word.
 func (r *hookRuntime) hooks() *gate.Spec {
-	all := &gate.Spec{Kind: gate.Attached(r.system.dialect), Name: wire.DefaultAgent}
+	all := &gate.Spec{Kind: gate.Attached(r.system.dialect), Name: gate.DefaultAgent}
 	found := false
 	for _, dir := range slices.Compact([]string{r.cwd, r.root}) {
 		for _, name := range r.system.files {
@@ -237,7 +243,7 @@ func (r *hookRuntime) hooks() *gate.Spec {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked: %s\n", path, err)
 				continue
 			}
-			spec, findings := config.ReadAttached(r.system.dialect, wire.DefaultAgent, data)
+			spec, findings := config.ReadAttached(r.system.dialect, gate.DefaultAgent, data)
 			printFindings(r.stderr, []specFile{{path: path, findings: findings}})
 			if spec == nil {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked\n", path)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,6 +89,27 @@ func TestExampleAntigravity(t *testing.T) {
 	})
 }
 
+// The README of the example shows what comes of its lines.
+func TestExampleAntigravityReadme(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(antigravityExample, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)echo '([^']+)' \\|\n  stopgate run-hooks --dialect antigravity --root examples/antigravity( --network [^ ]+)? --event (\\w+)\n([^\n]+)\n").FindAllStringSubmatch(string(page), -1)
+	if len(shown) != 4 {
+		t.Fatalf("%d lines are shown", len(shown))
+	}
+	for _, m := range shown {
+		var network []string
+		if m[2] != "" {
+			network = []string{"--network", filepath.Join(antigravityExample, "network.json")}
+		}
+		if code, out, errs := runHooks(t, antigravityExample, m[3], m[1], network...); code != exitDone || out != m[4]+"\n" {
+			t.Errorf("%s: exit %d: %s%s", m[1], code, out, errs)
+		}
+	}
+}
+
 // agentsFile writes a root's hooks.json.
 func agentsFile(t *testing.T, root, hooks string) {
 	t.Helper()
@@ -146,5 +168,31 @@ func TestRunHooksShowsNothingThatATerminalObeys(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(out), &d); err != nil || d.Outcome != gate.Allow || d.Feedback == nil || len(d.Hooks) != 1 {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A project's hooks are read only where the environment says 1, exactly: the
+// repository cannot grant it.
+func TestAXCode01Trust(t *testing.T) {
+	root := t.TempDir()
+	for name, content := range map[string]string{".ax-code/hooks.json": `{"packs":["block-force-push"]}`, ".env": "AX_CODE_TRUST_PROJECT_CONFIG=1\n"} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for value, read := range map[string]bool{"": false, "0": false, "true": false, "01": false, " 1": false, "1 ": false, "1": true} {
+		var out, errs bytes.Buffer
+		p := process{ctx: t.Context(), stdin: strings.NewReader(`{"command":"git push -f"}`), stdout: &out, stderr: &errs, getenv: func(name string) string {
+			return map[string]string{"HOME": root, "OLLAMA_HOST": "127.0.0.1:1", "AX_CODE_TRUST_PROJECT_CONFIG": value}[name]
+		}}
+		code := run(p, []string{"run-hooks", "--dialect", "ax-code", "--root", root, "--event", "PreToolUse", "--tool", "bash", "--sandbox", "off"})
+		blocked, ignored := strings.Contains(out.String(), `"decision": "block"`), strings.Contains(errs.String(), "ignored")
+		if code != exitDone || blocked != read || ignored == read {
+			t.Errorf("%q: exit %d, blocked %v, said to be ignored %v", value, code, blocked, ignored)
+		}
 	}
 }

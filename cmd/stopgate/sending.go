@@ -68,7 +68,7 @@ func openSent(ctx context.Context, dir, name string) (*sent, error) {
 	}
 	content, err := io.ReadAll(io.LimitReader(f, 4<<10))
 	if err != nil || json.Unmarshal(content, s) != nil || s.Size < 0 {
-		s.Size, s.Tail = 0, ""
+		s.forget()
 	}
 	return s, nil
 }
@@ -78,6 +78,9 @@ func sentName(conversation string) string {
 	sum := sha256.Sum256([]byte(conversation))
 	return hex.EncodeToString(sum[:]) + ".json"
 }
+
+// forget has nothing be known: the whole is to be sent.
+func (s *sent) forget() { s.Size, s.Tail = 0, "" }
 
 // keep writes what the server has now.
 func (s *sent) keep() error {
@@ -114,7 +117,7 @@ func uploadName(ev *gate.Event) string {
 // date: the new part alone, the whole only once.
 func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error {
 	path, name := h.event.TranscriptPath, uploadName(&h.event)
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a named pipe would wait for its writer
+	f, size, err := openConversation(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was said yet
 	}
@@ -122,13 +125,6 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 		return err
 	}
 	defer f.Close()
-	about, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !about.Mode().IsRegular() {
-		return fmt.Errorf("the conversation %q is no regular file", path)
-	}
 	dir := cmp.Or(h.Data, config.DefaultData(h.getenv))
 	if dir != "" {
 		dir = filepath.Join(dir, "sent")
@@ -138,38 +134,80 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 		return err
 	}
 	defer known.close()
-	had := known.Size > 0
+	emptied := known.Size > 0 && size == 0 // what the server has of it is no longer so
 	if tail, err := transcripts.Tail(f, known.Size); err != nil || tail != known.Tail {
-		known.Size, known.Tail = 0, "" // shortened, or another file by now
+		known.forget() // shortened, or another file by now
 	}
 	if known.Size == 0 && dir != "" {
 		forgetOld(dir)
 	}
-	part := "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat) + "&at="
-	emptied := had && about.Size() == 0 // what the server has of it is no longer so
-	for again := false; known.Size < about.Size() || emptied; {
-		emptied = false
-		size := min(about.Size()-known.Size, h.part)
-		status, answer, err := client.send(ctx, http.MethodPost, part+strconv.FormatInt(known.Size, 10)+"&after="+known.Tail, "application/x-ndjson",
-			io.NewSectionReader(f, known.Size, size))
-		switch {
-		case err != nil:
-			return err
-		case status == http.StatusConflict && !again && known.Size > 0:
-			known.Size, known.Tail, again = 0, "", true // erased there, or sent by another machine
+	up := upload{client: client, known: known, file: f, part: h.part,
+		path: "/v1/sessions/" + url.PathEscape(name) + "/transcript?format=" + url.QueryEscape(h.event.TranscriptFormat)}
+	if emptied {
+		_, err := up.send(ctx, 0)
+		return err
+	}
+	return up.sendUpTo(ctx, size)
+}
+
+// openConversation opens a host's file, and gives its size.
+func openConversation(path string) (*os.File, int64, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a named pipe would wait for its writer
+	if err != nil {
+		return nil, 0, err
+	}
+	about, err := f.Stat()
+	if err == nil && !about.Mode().IsRegular() {
+		err = fmt.Errorf("the conversation %q is no regular file", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, about.Size(), nil
+}
+
+// upload is a conversation on its way to a server.
+type upload struct {
+	client *hookClient
+	known  *sent
+	file   *os.File
+	path   string // of the request, but for what is sent
+	part   int64  // at most so many bytes at once
+}
+
+// sendUpTo sends what the server lacks of the first size bytes.
+func (u *upload) sendUpTo(ctx context.Context, size int64) error {
+	for again := false; u.known.Size < size; {
+		status, err := u.send(ctx, min(size-u.known.Size, u.part))
+		if status == http.StatusConflict && !again && u.known.Size > 0 {
+			u.known.forget() // erased there, or sent by another machine
+			again = true
 			continue
-		case status != http.StatusOK:
-			return fmt.Errorf("server at %s does not take the conversation: %w", client.base, refusal(strconv.Itoa(status), answer))
 		}
-		known.Size += size
-		if known.Tail, err = transcripts.Tail(f, known.Size); err != nil {
-			return err
-		}
-		if err := known.keep(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// send sends the next bytes, and keeps that the server has them; any status but
+// 200 is an error too.
+func (u *upload) send(ctx context.Context, bytes int64) (status int, err error) {
+	at := "&at=" + strconv.FormatInt(u.known.Size, 10) + "&after=" + u.known.Tail
+	status, answer, err := u.client.send(ctx, http.MethodPost, u.path+at, "application/x-ndjson", io.NewSectionReader(u.file, u.known.Size, bytes))
+	if err != nil {
+		return status, err
+	}
+	if status != http.StatusOK {
+		return status, fmt.Errorf("server at %s does not take the conversation: %w", u.client.base, refusal(strconv.Itoa(status), answer))
+	}
+	u.known.Size += bytes
+	if u.known.Tail, err = transcripts.Tail(u.file, u.known.Size); err != nil {
+		return status, err
+	}
+	return status, u.known.keep()
 }
 
 // forgetOld removes what is known of conversations that have long ended.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/server"
@@ -76,10 +77,10 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	metrics := server.NewMetrics(app.policies)
 	app.gate.Observe = metrics.Observe
 	s, err := server.New(server.Options{
-		Gate: app.gate, Store: app.store, Policies: app.policies, Transcripts: uploads{app.transcripts}, Metrics: metrics,
+		Gate: app.gate, Store: app.store, Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets,
-		Protocol: findProtocol, ProtocolNames: wire.Names(), FindAnswer: app.findAnswer,
+		Protocol: findProtocol, ProtocolNames: wire.Names(),
 		Log: log, Version: version, Loopback: loopback,
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
@@ -144,6 +145,9 @@ func announce(log *slog.Logger, app *app, cfg config.Server, address string) {
 		} else {
 			log.Warn(name+" not available", "reason", check.Reason)
 		}
+	}
+	if commandhooks.FullEnvironment(os.Environ()) { // spec/ax-code.md 22
+		log.Warn("hooks of ax-code get the whole environment, secrets too", "variable", "AX_CODE_HOOKS_FULL_ENV")
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -59,13 +58,13 @@ func New(o Options) (*Provider, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
 	}
-	base, err := url.Parse(o.BaseURL)
-	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") || base.RawQuery != "" || base.Fragment != "" {
-		return nil, errors.New("anthropic: base URL is not an http or https URL")
+	peer := exchange.Peer{Name: "anthropic", Secret: o.APIKey}
+	if err := peer.CheckBase(o.BaseURL); err != nil {
+		return nil, err
 	}
 	// The service alone: a whole client would look for credentials in the
 	// environment and in profiles on disk.
-	return &Provider{peer: exchange.Peer{Name: "anthropic", Secret: o.APIKey}, lacks: o.Lacks,
+	return &Provider{peer: peer, lacks: o.Lacks,
 		messages: anthropic.NewMessageService(option.WithAPIKey(o.APIKey), option.WithBaseURL(strings.TrimRight(o.BaseURL, "/")+"/"),
 			option.WithHTTPClient(exchange.Client(o.HTTPClient)), option.WithMaxRetries(0),
 			option.WithRequestTimeout(requestTimeout), option.WithOpenTelemetryTraces(false))}, nil

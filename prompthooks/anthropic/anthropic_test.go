@@ -2,26 +2,18 @@ package anthropic
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"stopgate/prompthooks"
+	"stopgate/prompthooks/modeltest"
 )
 
 const testKey = "sk-ant-very-secret-0123456789"
 
 func generate(t *testing.T, body string, req prompthooks.Request) (prompthooks.Response, string) {
 	t.Helper()
-	var sent []byte
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sent, _ = io.ReadAll(r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, body)
-	}))
-	t.Cleanup(s.Close)
+	s := modeltest.Serve(t, modeltest.Answer(200, body))
 	p, err := New(Options{APIKey: testKey, BaseURL: s.URL + "/"})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +22,7 @@ func generate(t *testing.T, body string, req prompthooks.Request) (prompthooks.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got, string(sent)
+	return got, string(s.Requests()[0].Body)
 }
 
 // The cache keeps what the next event or the next round sends again: tools and

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -30,6 +31,16 @@ const MaxBodyBytes = 4 << 20
 type Peer struct {
 	Name   string // begins every error
 	Secret string // shown in no error and no answer; may be empty
+}
+
+// CheckBase says what is wrong with the URL at which the peer's API is: paths are
+// added to its end, so that it has no query.
+func (p Peer) CheckBase(base string) error {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New(p.Name + ": base URL is not an http or https URL without a query")
+	}
+	return nil
 }
 
 // Exchange is what came of one request.

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -69,9 +68,8 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 }
 
 func open(ctx context.Context, peer exchange.Peer, lacks prompthooks.Features, c *genai.ClientConfig) (*Provider, error) {
-	base, err := url.Parse(c.HTTPOptions.BaseURL)
-	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, errors.New(peer.Name + ": base URL is not an http or https URL")
+	if err := peer.CheckBase(c.HTTPOptions.BaseURL); err != nil {
+		return nil, err
 	}
 	client, err := genai.NewClient(ctx, c)
 	if err != nil { // its text shows the whole configuration

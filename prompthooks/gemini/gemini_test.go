@@ -20,6 +20,7 @@ import (
 
 	"stopgate/gate"
 	"stopgate/prompthooks"
+	"stopgate/prompthooks/modeltest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -126,7 +127,7 @@ func TestAzure29ToolLoop(t *testing.T) {
 		`{"functionCall":{"name":"GrepSearch","args":{"pattern":"tests","limit":12345678901234567890}},"thoughtSignature":"AAEC/+8="},` +
 		`{"functionCall":{"id":"call-7","name":"ReadFile","args":{"offset":1}},"partOfTheFuture":{"x":[1,2]}}]}`
 	s := serve(t,
-		raw(200, `{"candidates":[{"content":`+native+`,"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5}}`),
+		modeltest.Answer(200, `{"candidates":[{"content":`+native+`,"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5}}`),
 		parts(`{"functionCall":{"name":"submit_verdict","args":{"ok":false,"reason":"run the tests"}}}`))
 	v := evaluate(t, s, stop(page{}))
 	if v.Outcome != gate.Block || v.Reason != "run the tests" || v.Model != "gemini-test" {
@@ -215,12 +216,12 @@ func TestAzure32RetryAfter(t *testing.T) {
 		answer http.HandlerFunc
 		want   time.Duration
 	}{
-		{"RetryInfo", raw(429, info), 17500 * time.Millisecond},
-		{"both: the longer", raw(429, info, "Retry-After", "30"), 30 * time.Second},
-		{"in a success", raw(200, info), 17500 * time.Millisecond},
-		{"too long for a duration", raw(429, huge), 24 * time.Hour},
-		{"nonsense", raw(429, `{"error":{"details":[{"retryDelay":"soon"},{"retryDelay":3}]}}`), 0},
-		{"below zero", raw(429, `{"error":{"details":[{"retryDelay":"-5s"}]}}`), 0},
+		{"RetryInfo", modeltest.Answer(429, info), 17500 * time.Millisecond},
+		{"both: the longer", modeltest.Answer(429, info, "Retry-After", "30"), 30 * time.Second},
+		{"in a success", modeltest.Answer(200, info), 17500 * time.Millisecond},
+		{"too long for a duration", modeltest.Answer(429, huge), 24 * time.Hour},
+		{"nonsense", modeltest.Answer(429, `{"error":{"details":[{"retryDelay":"soon"},{"retryDelay":3}]}}`), 0},
+		{"below zero", modeltest.Answer(429, `{"error":{"details":[{"retryDelay":"-5s"}]}}`), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := serve(t, c.answer).provider(t).Generate(t.Context(), prompthooks.Request{Model: "m"})
@@ -231,7 +232,7 @@ func TestAzure32RetryAfter(t *testing.T) {
 		})
 	}
 	t.Run("a wait beyond the hook's time ends it at once", func(t *testing.T) {
-		s := serve(t, raw(429, `{}`, "Retry-After", "60"))
+		s := serve(t, modeltest.Answer(429, `{}`, "Retry-After", "60"))
 		began := time.Now()
 		v := evaluate(t, s, stop(nil))
 		if v.Failure == nil || v.Failure.Code != gate.ModelRateLimited || time.Since(began) > 2*time.Second {
@@ -241,7 +242,7 @@ func TestAzure32RetryAfter(t *testing.T) {
 }
 
 func TestNewChecksOptions(t *testing.T) {
-	for _, base := range []string{"ftp://x", "x", "http://", "://", "http://a b/", "http://x/\x7f"} {
+	for _, base := range []string{"ftp://x", "x", "http://", "://", "http://a b/", "http://x/\x7f", "http://x/?key=y", "http://x/#y"} {
 		_, err := New(t.Context(), Options{APIKey: testKey, BaseURL: base})
 		if err == nil || strings.Contains(err.Error(), testKey) {
 			t.Errorf("%q: %v", base, err)

@@ -4,23 +4,18 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"stopgate/prompthooks"
+	"stopgate/prompthooks/modeltest"
 )
 
 const echoedKey = "AIzaSySecretKey0123456789"
 
 func answerOf(t *testing.T, h http.HandlerFunc) (prompthooks.Response, error) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		h(w, r)
-	}))
-	t.Cleanup(server.Close)
-	p, err := New(t.Context(), Options{APIKey: echoedKey, BaseURL: server.URL})
+	p, err := New(t.Context(), Options{APIKey: echoedKey, BaseURL: modeltest.Serve(t, h).URL})
 	if err != nil {
 		t.Fatal(err)
 	}

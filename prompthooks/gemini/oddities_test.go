@@ -10,6 +10,7 @@ import (
 
 	"stopgate/gate"
 	"stopgate/prompthooks/exchange"
+	"stopgate/prompthooks/modeltest"
 )
 
 // stop is a prompt hook on a Stop.
@@ -82,7 +83,7 @@ func TestAzure32OddBodies(t *testing.T) {
 		{"too large", `{"x":"` + strings.Repeat("x", exchange.MaxBodyBytes) + `"}`, gate.ModelUnavailable, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := serve(t, raw(200, c.body))
+			s := serve(t, modeltest.Answer(200, c.body))
 			v := evaluate(t, s, stop(nil))
 			if v.Outcome != gate.NoVerdict || v.Failure.Code != c.code {
 				t.Errorf("got %s %+v, want %s", v.Outcome, v.Failure, c.code)
@@ -101,23 +102,23 @@ func TestAzure32Statuses(t *testing.T) {
 		code     gate.FailureCode // empty: the second answer allows
 		requests int
 	}{
-		{"429 then an answer", raw(429, `{"error":{"code":429,"message":"slow down"}}`), "", 2},
-		{"500 then an answer", raw(500, `{"error":{"code":500,"message":"oops"}}`), "", 2},
-		{"503 of a proxy then an answer", raw(503, `<html>down</html>`), "", 2},
-		{"fault gx-077: 500 without an error object", raw(500, `{"some_field":1}`), "", 2},
-		{"fault gx-077: 500 with error null", raw(500, `{"error":null}`), "", 2},
-		{"500 that says it is 400", raw(500, `{"error":{"code":400,"message":"x"}}`), "", 2},
+		{"429 then an answer", modeltest.Answer(429, `{"error":{"code":429,"message":"slow down"}}`), "", 2},
+		{"500 then an answer", modeltest.Answer(500, `{"error":{"code":500,"message":"oops"}}`), "", 2},
+		{"503 of a proxy then an answer", modeltest.Answer(503, `<html>down</html>`), "", 2},
+		{"fault gx-077: 500 without an error object", modeltest.Answer(500, `{"some_field":1}`), "", 2},
+		{"fault gx-077: 500 with error null", modeltest.Answer(500, `{"error":null}`), "", 2},
+		{"500 that says it is 400", modeltest.Answer(500, `{"error":{"code":400,"message":"x"}}`), "", 2},
 		{"connection dropped then an answer", drop, "", 2},
 		{"body broken off then an answer", breakOff, "", 2},
-		{"429 in a success", raw(200, `{"error":{"code":429,"message":"slow down"}}`), "", 2},
-		{"400", raw(400, `{"error":{"code":400,"message":"API key not valid"}}`), gate.ModelUnavailable, 1},
-		{"400 that says it is 429", raw(400, `{"error":{"code":429,"message":"x"}}`), gate.ModelUnavailable, 1},
-		{"401", raw(401, ``), gate.ModelUnavailable, 1},
-		{"403", raw(403, `forbidden`), gate.ModelUnavailable, 1},
-		{"404", raw(404, `{"error":{"code":404,"message":"model gemini-test is not found"}}`), gate.ModelUnavailable, 1},
-		{"408 is a 4xx", raw(408, ``), gate.ModelUnavailable, 1},
-		{"204 without a body is an empty answer", raw(204, ``), "", 2},
-		{"redirect is not followed", raw(307, ``, "Location", "/elsewhere"), gate.ModelUnavailable, 1},
+		{"429 in a success", modeltest.Answer(200, `{"error":{"code":429,"message":"slow down"}}`), "", 2},
+		{"400", modeltest.Answer(400, `{"error":{"code":400,"message":"API key not valid"}}`), gate.ModelUnavailable, 1},
+		{"400 that says it is 429", modeltest.Answer(400, `{"error":{"code":429,"message":"x"}}`), gate.ModelUnavailable, 1},
+		{"401", modeltest.Answer(401, ``), gate.ModelUnavailable, 1},
+		{"403", modeltest.Answer(403, `forbidden`), gate.ModelUnavailable, 1},
+		{"404", modeltest.Answer(404, `{"error":{"code":404,"message":"model gemini-test is not found"}}`), gate.ModelUnavailable, 1},
+		{"408 is a 4xx", modeltest.Answer(408, ``), gate.ModelUnavailable, 1},
+		{"204 without a body is an empty answer", modeltest.Answer(204, ``), "", 2},
+		{"redirect is not followed", modeltest.Answer(307, ``, "Location", "/elsewhere"), gate.ModelUnavailable, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, c.answer, says(`{"ok":true}`))

@@ -2,25 +2,20 @@ package gemini
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"stopgate/prompthooks"
+	"stopgate/prompthooks/modeltest"
 )
 
 // testKey is what must never be seen outside the one header.
 const testKey = "AIza-very-secret"
 
-// server is a Gemini API on this machine: it answers with its handlers in
-// turn, the last one again and again, and keeps every request.
+// server is a Gemini API on this machine.
 type server struct {
-	*httptest.Server
-	mu       sync.Mutex
-	requests []request
-	answers  []http.HandlerFunc
+	*modeltest.Server
+	t testing.TB
 }
 
 type request struct {
@@ -30,27 +25,20 @@ type request struct {
 }
 
 func serve(t testing.TB, answers ...http.HandlerFunc) *server {
-	s := &server{answers: answers}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, _ := io.ReadAll(r.Body)
-		req := request{path: r.URL.Path, query: r.URL.RawQuery, key: r.Header.Get("x-goog-api-key"), raw: raw}
-		if err := json.Unmarshal(raw, &req.body); err != nil {
-			t.Errorf("the request's body is not JSON: %v", err)
-		}
-		s.mu.Lock()
-		s.requests = append(s.requests, req)
-		answer := s.answers[min(len(s.requests), len(s.answers))-1]
-		s.mu.Unlock()
-		answer(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s
+	return &server{modeltest.Serve(t, answers...), t}
 }
 
-func (s *server) seen() []request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]request(nil), s.requests...)
+// seen are the requests that came, read.
+func (s *server) seen() (requests []request) {
+	s.t.Helper()
+	for _, r := range s.Requests() {
+		req := request{path: r.Path, query: r.Query, key: r.Header.Get("x-goog-api-key"), raw: r.Body}
+		if err := json.Unmarshal(r.Body, &req.body); err != nil {
+			s.t.Errorf("the request's body is not JSON: %v", err)
+		}
+		requests = append(requests, req)
+	}
+	return requests
 }
 
 // provider is a Provider for s.
@@ -76,26 +64,14 @@ func (s *server) judge(t testing.TB) *prompthooks.Judge {
 	return j
 }
 
-// raw answers with a status and a body as they are.
-func raw(status int, body string, headers ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		for i := 0; i+1 < len(headers); i += 2 {
-			w.Header().Set(headers[i], headers[i+1])
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
-}
-
 // says answers with one text.
 func says(text string) http.HandlerFunc {
 	b, _ := json.Marshal(text)
-	return raw(200, `{"candidates":[{"content":{"role":"model","parts":[{"text":`+string(b)+`}]},"finishReason":"STOP"}],
+	return modeltest.Answer(200, `{"candidates":[{"content":{"role":"model","parts":[{"text":`+string(b)+`}]},"finishReason":"STOP"}],
 		"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":7,"thoughtsTokenCount":3}}`)
 }
 
 // parts answers with content parts as they are.
 func parts(p string) http.HandlerFunc {
-	return raw(200, `{"candidates":[{"content":{"role":"model","parts":[`+p+`]},"finishReason":"STOP"}]}`)
+	return modeltest.Answer(200, `{"candidates":[{"content":{"role":"model","parts":[`+p+`]},"finishReason":"STOP"}]}`)
 }

@@ -45,7 +45,7 @@ func (p Provider) brokenBodies(t *testing.T) {
 		{"an error beside an answer", `{"error":"quota",` + strings.TrimPrefix(strings.TrimSpace(whole), "{"), prompthooks.Garbled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, _, err := p.ask(t, answers(200, c.body), question())
+			got, _, err := p.ask(t, Answer(200, c.body), question())
 			switch {
 			case err == nil && (c.want != -1 || got.Message.Text != "" || len(got.Message.Calls) > 0):
 				t.Errorf("taken for an answer: %+v", got)
@@ -55,7 +55,7 @@ func (p Provider) brokenBodies(t *testing.T) {
 		})
 	}
 	t.Run("a right answer of the wrong content type", func(t *testing.T) {
-		got, _, err := p.ask(t, answers(200, whole, "Content-Type", "text/plain"), question())
+		got, _, err := p.ask(t, Answer(200, whole, "Content-Type", "text/plain"), question())
 		if err != nil || got.Message.Text != `{"ok":true}` {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -65,13 +65,13 @@ func (p Provider) brokenBodies(t *testing.T) {
 // wrongTypes puts wrong values in every place of an answer. Some make SDKs
 // panic (fault gx-078). None may be taken for another answer than it was.
 func (p Provider) wrongTypes(t *testing.T) {
-	s := serve(t, answers(200, `{}`))
+	s := Serve(t, Answer(200, `{}`))
 	model := p.Open(t, s.URL)
 	for _, body := range []string{p.Says(`{"ok":false}`), p.Calls} {
 		right, _ := p.answer(t, body, withTools())
 		for where, wrong := range mutants(t, body) {
 			s.mu.Lock()
-			s.answers = []http.HandlerFunc{answers(200, wrong)}
+			s.answers = []http.HandlerFunc{Answer(200, wrong)}
 			s.mu.Unlock()
 			got, err := model.Generate(t.Context(), withTools())
 			if err != nil {
@@ -174,14 +174,14 @@ func (p Provider) connections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := p.Open(t, serve(t, answer).URL).Generate(ctx, question())
+			_, err := p.Open(t, Serve(t, answer).URL).Generate(ctx, question())
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, want the context's end", err)
 			}
 		})
 	}
 	t.Run("nobody listens", func(t *testing.T) {
-		s := serve(t, answers(200, `{}`))
+		s := Serve(t, Answer(200, `{}`))
 		model := p.Open(t, s.URL)
 		s.Close()
 		if _, err := model.Generate(t.Context(), question()); kindOf(t, err) != prompthooks.Unavailable {
@@ -189,11 +189,11 @@ func (p Provider) connections(t *testing.T) {
 		}
 	})
 	t.Run("a request that cannot be made", func(t *testing.T) {
-		s := serve(t, answers(200, p.Says("x")))
+		s := Serve(t, Answer(200, p.Says("x")))
 		req := question()
 		req.Messages = append(req.Messages, prompthooks.Message{Role: prompthooks.Assistant, Native: json.RawMessage("{" + Key)})
-		if _, err := p.Open(t, s.URL).Generate(t.Context(), req); kindOf(t, err) != prompthooks.Rejected || len(s.requests()) != 0 {
-			t.Errorf("got %v, %d requests", err, len(s.requests()))
+		if _, err := p.Open(t, s.URL).Generate(t.Context(), req); kindOf(t, err) != prompthooks.Rejected || len(s.Requests()) != 0 {
+			t.Errorf("got %v, %d requests", err, len(s.Requests()))
 		}
 	})
 }
@@ -206,7 +206,7 @@ func (p Provider) key(t *testing.T) {
 		t.Skip("no key is sent")
 	}
 	echo := func(status int, body string) http.HandlerFunc {
-		return answers(status, strings.ReplaceAll(body, "KEY", Key))
+		return Answer(status, strings.ReplaceAll(body, "KEY", Key))
 	}
 	for name, answer := range map[string]http.HandlerFunc{
 		"in an error":            echo(400, `{"error":{"message":"bad key KEY"}}`),
@@ -230,12 +230,12 @@ func (p Provider) key(t *testing.T) {
 }
 
 func (p Provider) redirect(t *testing.T) {
-	elsewhere := serve(t, answers(200, p.Says(`{"ok":true}`)))
+	elsewhere := Serve(t, Answer(200, p.Says(`{"ok":true}`)))
 	for _, status := range []int{301, 302, 307, 308} {
 		for _, location := range []string{elsewhere.URL, "/elsewhere"} { // ask counts the requests to the same server
-			_, _, err := p.ask(t, answers(status, ``, "Location", location), question())
-			if kindOf(t, err) != prompthooks.Rejected || len(elsewhere.requests()) != 0 {
-				t.Errorf("status %d to %s: %v, %d requests elsewhere", status, location, err, len(elsewhere.requests()))
+			_, _, err := p.ask(t, Answer(status, ``, "Location", location), question())
+			if kindOf(t, err) != prompthooks.Rejected || len(elsewhere.Requests()) != 0 {
+				t.Errorf("status %d to %s: %v, %d requests elsewhere", status, location, err, len(elsewhere.Requests()))
 			}
 		}
 	}
@@ -243,11 +243,11 @@ func (p Provider) redirect(t *testing.T) {
 
 // environment: nothing that SDKs read by themselves changes a request.
 func (p Provider) environment(t *testing.T) {
-	s := serve(t, answers(200, p.Says(`{"ok":true}`)))
+	s := Serve(t, Answer(200, p.Says(`{"ok":true}`)))
 	if _, err := p.Open(t, s.URL).Generate(t.Context(), withTools()); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := serve(t, answers(200, p.Says(`{"ok":true}`)))
+	elsewhere := Serve(t, Answer(200, p.Says(`{"ok":true}`)))
 	for _, name := range p.Env {
 		value := "from-the-environment"
 		switch {
@@ -263,10 +263,10 @@ func (p Provider) environment(t *testing.T) {
 	if _, err := p.Open(t, s.URL).Generate(t.Context(), withTools()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(elsewhere.requests()); n != 0 {
+	if n := len(elsewhere.Requests()); n != 0 {
 		t.Fatalf("%d requests went elsewhere", n)
 	}
-	before, after := s.requests()[0], s.requests()[1]
+	before, after := s.Requests()[0], s.Requests()[1]
 	for name := range after.Header {
 		if !slices.Equal(before.Header[name], after.Header[name]) {
 			t.Errorf("header %s: %q, without the environment %q", name, after.Header[name], before.Header[name])

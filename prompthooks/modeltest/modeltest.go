@@ -4,14 +4,11 @@
 //
 //	modeltest.Run(t, modeltest.Provider{Open: …, Asked: …, Says: …})
 //
-// What is peculiar to one provider is tested in its own package.
+// What is peculiar to one provider is tested in its own package, by the same
+// [Server].
 package modeltest
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"stopgate/gate"
@@ -55,13 +52,6 @@ type Provider struct {
 	Lacking []Lack
 }
 
-// Request is one request of a provider's.
-type Request struct {
-	Path, Query string
-	Header      http.Header
-	Body        []byte
-}
-
 // Asked is a request in the suite's words.
 type Asked struct {
 	Key, Model, System string
@@ -90,50 +80,6 @@ type Lack struct {
 var TwoCalls = [2]prompthooks.Call{
 	{Name: "GrepSearch", Args: []byte(`{"pattern":"tests"}`)},
 	{Name: "ReadFile", Args: []byte(`{"offset":7}`)},
-}
-
-// server answers with its handlers in turn, the last one again and again, and
-// keeps every request.
-type server struct {
-	*httptest.Server
-	mu      sync.Mutex
-	asked   []Request
-	answers []http.HandlerFunc
-}
-
-func serve(t testing.TB, answers ...http.HandlerFunc) *server {
-	s := &server{answers: answers}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Errorf("the request's body: %v", err)
-		}
-		s.mu.Lock()
-		s.asked = append(s.asked, Request{Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header, Body: body})
-		answer := s.answers[min(len(s.asked), len(s.answers))-1]
-		s.mu.Unlock()
-		answer(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-func (s *server) requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Request(nil), s.asked...)
-}
-
-// answers with a status, a body and headers as they are.
-func answers(status int, body string, headers ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		for i := 0; i+1 < len(headers); i += 2 {
-			w.Header().Set(headers[i], headers[i+1])
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
 }
 
 // form is a schema whose properties are not in the order of the alphabet.

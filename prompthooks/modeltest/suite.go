@@ -38,9 +38,9 @@ func Run(t *testing.T, p Provider) {
 // provider to exactly that one.
 func (p Provider) ask(t *testing.T, answer http.HandlerFunc, req prompthooks.Request) (prompthooks.Response, Asked, error) {
 	t.Helper()
-	s := serve(t, answer)
+	s := Serve(t, answer)
 	got, err := p.Open(t, s.URL).Generate(t.Context(), req)
-	seen := s.requests()
+	seen := s.Requests()
 	if len(seen) != 1 {
 		t.Fatalf("%d requests, want 1 (%v)", len(seen), err)
 	}
@@ -50,7 +50,7 @@ func (p Provider) ask(t *testing.T, answer http.HandlerFunc, req prompthooks.Req
 // answer is ask where an answer is due.
 func (p Provider) answer(t *testing.T, body string, req prompthooks.Request) (prompthooks.Response, Asked) {
 	t.Helper()
-	got, asked, err := p.ask(t, answers(200, body), req)
+	got, asked, err := p.ask(t, Answer(200, body), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func (p Provider) text(t *testing.T) {
 // toolLoop is a model that asks for two tools at once, gets a result and a
 // failure, and answers.
 func (p Provider) toolLoop(t *testing.T) {
-	s := serve(t, answers(200, p.Calls), answers(200, p.Says(`{"ok":true}`)))
+	s := Serve(t, Answer(200, p.Calls), Answer(200, p.Says(`{"ok":true}`)))
 	model, req := p.Open(t, s.URL), withTools()
 	first, err := model.Generate(t.Context(), req)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p Provider) toolLoop(t *testing.T) {
 	if err != nil || second.Message.Text != `{"ok":true}` {
 		t.Fatalf("got %+v, %v", second, err)
 	}
-	asked := p.Asked(t, s.requests()[1])
+	asked := p.Asked(t, s.Requests()[1])
 	if want := []string{"GrepSearch", "ReadFile", "submit_verdict"}; !slices.Equal(asked.Tools, want) || asked.Force != "" || asked.Schema != nil {
 		t.Errorf("tools %v, forced %q, schema %v", asked.Tools, asked.Force, asked.Schema)
 	}
@@ -137,7 +137,7 @@ func (p Provider) toolLoop(t *testing.T) {
 	}
 	// What one judge says must not depend on how it was told before: caches hit
 	// on equal bytes only (fault G65).
-	if a, b := p.Asked(t, s.requests()[0]), asked; a.System != b.System || !slices.Equal(a.Tools, b.Tools) {
+	if a, b := p.Asked(t, s.Requests()[0]), asked; a.System != b.System || !slices.Equal(a.Tools, b.Tools) {
 		t.Error("the prefix differs between rounds")
 	}
 }
@@ -204,7 +204,7 @@ func (p Provider) statuses(t *testing.T) {
 		{"422 of FastAPI", Fault{422, `{"detail":[{"loc":["body"],"msg":"field required"}]}`}, prompthooks.Rejected},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := p.ask(t, answers(c.Status, c.Body), question())
+			_, _, err := p.ask(t, Answer(c.Status, c.Body), question())
 			if got := kindOf(t, err); got != c.want {
 				t.Errorf("kind %d, want %d: %v", got, c.want, err)
 			}
@@ -227,7 +227,7 @@ func (p Provider) retryAfter(t *testing.T) {
 		{"no number", 429, []string{"Retry-After", "NaN"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := p.ask(t, answers(c.status, `{}`, c.headers...), question())
+			_, _, err := p.ask(t, Answer(c.status, `{}`, c.headers...), question())
 			if bad, ok := errors.AsType[*prompthooks.Error](err); !ok || bad.RetryAfter != c.want {
 				t.Errorf("got %+v, want to wait %s", err, c.want)
 			}
@@ -247,18 +247,18 @@ func (p Provider) lacking(t *testing.T) {
 				req = question()
 				req.Schema = form
 			}
-			_, _, err := p.ask(t, answers(c.Status, c.Body), req)
+			_, _, err := p.ask(t, Answer(c.Status, c.Body), req)
 			if bad, ok := errors.AsType[*prompthooks.Error](err); !ok || bad.Kind != prompthooks.Unsupported || bad.Lacks != c.Feature {
 				t.Errorf("got %+v", err)
 			}
-			if _, _, err := p.ask(t, answers(c.Status, c.Body), question()); kindOf(t, err) == prompthooks.Unsupported {
+			if _, _, err := p.ask(t, Answer(c.Status, c.Body), question()); kindOf(t, err) == prompthooks.Unsupported {
 				t.Errorf("what was not asked for is unsupported: %v", err)
 			}
 		})
 	}
 	t.Run("a mistake of ours", func(t *testing.T) {
 		for _, message := range []string{"Invalid schema for function 'ReadFile': 'offset' is no integer", "Invalid value for tools[0].name"} {
-			_, _, err := p.ask(t, answers(400, `{"error":{"message":"`+message+`"}}`), withTools())
+			_, _, err := p.ask(t, Answer(400, `{"error":{"message":"`+message+`"}}`), withTools())
 			if kindOf(t, err) != prompthooks.Rejected {
 				t.Errorf("%q: %v", message, err)
 			}
@@ -268,7 +268,7 @@ func (p Provider) lacking(t *testing.T) {
 
 // atOnce is for the race detector.
 func (p Provider) atOnce(t *testing.T) {
-	s := serve(t, answers(200, p.Says(`{"ok":true}`)))
+	s := Serve(t, Answer(200, p.Says(`{"ok":true}`)))
 	model, req := p.Open(t, s.URL), withTools()
 	var all sync.WaitGroup
 	for range 20 {

@@ -72,9 +72,8 @@ func New(o Options) (*Provider, error) {
 	case o.BaseURL == "":
 		o.BaseURL = DefaultBaseURL
 	}
-	base, err := url.Parse(o.BaseURL)
-	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") || base.RawQuery != "" || base.Fragment != "" {
-		return nil, errors.New(p.peer.Name + ": base URL is not an http or https URL")
+	if err := p.peer.CheckBase(o.BaseURL); err != nil {
+		return nil, err
 	}
 	p.base = strings.TrimRight(o.BaseURL, "/") + "/"
 	// The service alone: a whole client would take options from the environment.

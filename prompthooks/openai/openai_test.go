@@ -11,33 +11,30 @@ import (
 	"testing"
 
 	"stopgate/prompthooks"
+	"stopgate/prompthooks/modeltest"
 )
 
 const testKey = "sk-very-secret-0123456789"
 
-// generate asks a server that answers with a status and a body.
-func generate(t *testing.T, o Options, status int, body string, req prompthooks.Request) (prompthooks.Response, map[string]any, *http.Request, error) {
+// generate asks a server that answers with a status and a body, once.
+func generate(t *testing.T, o Options, status int, body string, req prompthooks.Request) (prompthooks.Response, map[string]any, modeltest.Request, error) {
 	t.Helper()
-	var sent map[string]any
-	var asked *http.Request
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, _ := io.ReadAll(r.Body)
-		asked = r
-		if err := json.Unmarshal(raw, &sent); err != nil {
-			t.Errorf("%v in %s", err, raw)
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}))
-	t.Cleanup(s.Close)
+	s := modeltest.Serve(t, modeltest.Answer(status, body))
 	o.BaseURL = s.URL + o.BaseURL
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := p.Generate(t.Context(), req)
-	return got, sent, asked, err
+	asked := s.Requests()
+	if len(asked) != 1 {
+		t.Fatalf("%d requests, want 1 (%v)", len(asked), err)
+	}
+	var sent map[string]any
+	if err := json.Unmarshal(asked[0].Body, &sent); err != nil {
+		t.Errorf("%v in %s", err, asked[0].Body)
+	}
+	return got, sent, asked[0], err
 }
 
 func ask(model string) prompthooks.Request {
@@ -50,8 +47,8 @@ func TestAzureWhere(t *testing.T) {
 		{"v1", "judge-1", "/openai/v1/chat/completions", ""},
 	} {
 		_, sent, r, err := generate(t, Options{APIKey: testKey, AzureVersion: c.version}, 200, says("x"), ask(c.model))
-		if err != nil || r.URL.EscapedPath() != c.path || r.URL.RawQuery != c.query || r.Header.Get("Api-Key") != testKey || sent["model"] != c.model {
-			t.Errorf("%s: %v, request to %s, model %v", c.version, err, r.URL, sent["model"])
+		if err != nil || r.Path != c.path || r.Query != c.query || r.Header.Get("Api-Key") != testKey || sent["model"] != c.model {
+			t.Errorf("%s: %v, request to %s?%s, model %v", c.version, err, r.Path, r.Query, sent["model"])
 		}
 	}
 	t.Run("a deployment stays in its place", func(t *testing.T) {
@@ -66,8 +63,8 @@ func TestAzureWhere(t *testing.T) {
 			}
 		}
 		_, _, r, err := generate(t, Options{APIKey: testKey, AzureVersion: "2024-10-21"}, 200, says("x"), ask("a/b?c#d"))
-		if err != nil || r.URL.EscapedPath() != "/openai/deployments/a%2Fb%3Fc%23d/chat/completions" {
-			t.Errorf("%v, request to %s", err, r.URL)
+		if err != nil || r.Path != "/openai/deployments/a%2Fb%3Fc%23d/chat/completions" {
+			t.Errorf("%v, request to %s", err, r.Path)
 		}
 	})
 }

@@ -80,7 +80,7 @@ const (
 	maxNesting = 4000
 	// maxWork is how much is parsed in all, texts inside texts counted for each
 	// way that leads to them: those can multiply.
-	maxWork = 16 * MaxBytes
+	maxWork = 4 * MaxBytes
 	// guessedArgs is how many arguments a program has that is guessed at.
 	guessedArgs = 1000
 )
@@ -120,7 +120,7 @@ func (r *reader) text(text string, depth int) {
 	}
 }
 
-var openings = regexp.MustCompile("[({`]|\\b(?:if|while|until|for|select|case|do|then|else)\\b|[!&|]")
+var openings = regexp.MustCompile("[([{`]|\\b(?:if|while|until|for|select|case|do|then|else)\\b|[!&|]")
 
 // parse reads the statements of a text up to what is no shell, which is the
 // rest: a shell, too, has run what stands on the lines before. The parser's own

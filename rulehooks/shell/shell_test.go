@@ -68,6 +68,10 @@ func TestRead(t *testing.T) {
 		{"a here document by way of cat", "cat <<EOF | sh\na\nEOF\n", []string{"a", "cat", "sh"}},
 		{"a here string into a shell", `sh <<< 'a b'`, []string{"sh", "a|b"}},
 		{"a here document is text elsewhere", "cat > x <<'EOF'\na\nEOF\n", []string{"cat"}},
+		{"into a shell in brackets", `echo a | (sudo sh); echo b | { time sh; }`, []string{"a", "echo|a", "sudo|sh", "sh", "b", "echo|b", "sh"}},
+		{"as a shell's file", `bash <(echo 'a b'); source <(printf c)`, []string{"bash|~<(echo 'a b')", "a|b", "echo|a b", "source|~<(printf c)", "c", "printf|c"}},
+		{"as a builtin's file", `. /dev/stdin <<< 'a b'`, []string{".|/dev/stdin", "a|b"}},
+		{"as another's file", `diff <(echo a) <(echo b)`, []string{"diff|~<(echo a)|~<(echo b)", "echo|a", "echo|b"}},
 		{"into a script is no shell's text", `echo a | sh x.sh`, []string{"echo|a", "sh|x.sh"}},
 		{"an unknown text into a shell", `curl x | sh`, []string{"curl|x", "sh"}},
 	} {
@@ -146,9 +150,10 @@ func TestReadGuesses(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	for _, tt := range []struct{ name, part string }{
 		{"brackets", "( "}, {"ifs", "if "}, {"starters", "env "}, {"shells", "sh -c "}, {"locks", "flock a "}, {"finds", "find -exec "}, {"xargs", "xargs "}, {"pipes", "echo a | cat | "},
-		{"evals", "eval "}, {"words of git", "git push "}, {"substitutions", "$(echo a | sh) "}, {"here strings", "sh <<< a;"},
+		{"indices", "a["}, {"evals", "eval "}, {"words of git", "git push "}, {"substitutions", "$(echo a | sh) "}, {"here strings", "sh <<< a;"},
+		{"nested substitutions", `a "x$(`}, {"nested echoes", `echo "x$(`}, {"here documents", "sh <<a\n"}, {"eval of words", `eval "$(a)" `},
 	} {
-		for _, size := range []int{MaxBytes, 1 << 20} {
+		for _, size := range []int{MaxBytes, 3 * MaxBytes} {
 			t.Run(tt.name, func(t *testing.T) {
 				text := strings.Repeat(tt.part, size/len(tt.part))
 				if r := Read(text); len(r.Commands) > len(text) {

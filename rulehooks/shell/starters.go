@@ -91,7 +91,7 @@ func operands(args []Word, short string, long []string) (rest []Word, letters st
 		if text == "--" {
 			break
 		}
-		takes := false
+		var takes bool
 		if name, ok := strings.CutPrefix(text, "--"); ok {
 			takes = slices.Contains(long, name)
 		} else {
@@ -174,6 +174,25 @@ func readsCommands(words []Word) bool {
 			rest, letters := shellOperands(c.Args)
 			file := len(rest) > 0 && rest[0].Text != "-" && rest[0].Text != "/dev/stdin"
 			return !strings.Contains(letters, "c") && (!file || strings.Contains(letters, "s"))
+		}
+		if reads[c.Name()] {
+			return len(c.Args) > 0 && c.Args[0].Text == "/dev/stdin"
+		}
+		words = started(c)
+	}
+	return false
+}
+
+// reads are the builtins that read a file's commands.
+var reads = map[string]bool{"source": true, ".": true}
+
+// runsFile reports whether a command, or one that it starts, runs a file as a
+// shell does.
+func runsFile(words []Word) bool {
+	for len(words) > 0 {
+		c := Command{Program: words[0], Args: words[1:]}
+		if shells[c.Name()] || reads[c.Name()] {
+			return true
 		}
 		words = started(c)
 	}

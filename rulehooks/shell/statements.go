@@ -46,30 +46,37 @@ func redirections(source string, s *syntax.Stmt) []Redirection {
 	return all
 }
 
-// fed reads a here document or here string that a shell takes its commands
-// from.
+// fed reads what a shell takes its commands from: a here document, a here
+// string, or the output of a command as a file, `bash <(echo …)`.
 func (r *reader) fed(source string, s *syntax.Stmt, call *syntax.CallExpr, depth int) {
-	if !readsCommands(words(source, call.Args)) {
+	all := words(source, call.Args)
+	if text, ok := given(source, s); ok && readsCommands(all) {
+		r.text(text, depth+1)
+	}
+	if !runsFile(all) {
 		return
 	}
-	if text, ok := given(source, s); ok {
-		r.text(text, depth+1)
+	for _, arg := range call.Args {
+		for _, part := range arg.Parts {
+			file, ok := part.(*syntax.ProcSubst)
+			if !ok {
+				continue
+			}
+			for _, inner := range file.Stmts {
+				if text, ok := output(source, inner); ok {
+					r.text(text, depth+1)
+				}
+			}
+		}
 	}
 }
 
 // piped reads what the left side of a pipe is known to write, if the right side
 // takes its commands from there.
 func (r *reader) piped(source string, pipe *syntax.BinaryCmd, depth int) {
-	right := pipe.Y
-	if inner, ok := right.Cmd.(*syntax.BinaryCmd); ok && (inner.Op == syntax.Pipe || inner.Op == syntax.PipeAll) {
-		right = inner.X
-	}
 	text, known := output(source, pipe.X)
-	if !known {
-		return
-	}
-	call, ok := right.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 {
+	call := first(pipe.Y)
+	if !known || call == nil || len(call.Args) == 0 {
 		return
 	}
 	all := words(source, call.Args)
@@ -82,6 +89,29 @@ func (r *reader) piped(source string, pipe *syntax.BinaryCmd, depth int) {
 			r.started(Command{}, slices.Concat(all, literals(strings.Fields(text))), depth+1)
 			return
 		}
+	}
+}
+
+// first is the command of a statement that gets its standard input first.
+func first(s *syntax.Stmt) *syntax.CallExpr {
+	for {
+		var inner []*syntax.Stmt
+		switch cmd := s.Cmd.(type) {
+		case *syntax.CallExpr:
+			return cmd
+		case *syntax.BinaryCmd:
+			inner = append(inner, cmd.X)
+		case *syntax.TimeClause:
+			inner = append(inner, cmd.Stmt)
+		case *syntax.Subshell:
+			inner = cmd.Stmts
+		case *syntax.Block:
+			inner = cmd.Stmts
+		}
+		if len(inner) == 0 || inner[0] == nil {
+			return nil
+		}
+		s = inner[0]
 	}
 }
 

@@ -54,11 +54,16 @@ func unquoted(source string, parts []syntax.WordPart, quoted bool) (text string,
 	return b.String(), literal
 }
 
-// written is a node as the text has it.
+// maxWritten is how much of what only a running shell knows stays in a word:
+// nested, such parts would repeat the text once for each level.
+const maxWritten = 1 << 10
+
+// written is a node as the text has it; what is too long is an empty
+// substitution, as the commands in it are found where they stand.
 func written(source string, n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
-	if from > to || to > len(source) {
-		return ""
+	if from > to || to > len(source) || to-from > maxWritten {
+		return "$()"
 	}
 	return source[from:to]
 }

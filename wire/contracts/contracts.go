@@ -66,12 +66,12 @@ func All() []Contract {
 // For is the contract of a host, and whether the version lies in the range that
 // was tried: ok is false for a host that is not known.
 func For(host, version string) (c Contract, fit Fit, ok bool) {
-	i := slices.IndexFunc(All(), func(c Contract) bool { return c.Host == host })
+	all := All()
+	i := slices.IndexFunc(all, func(c Contract) bool { return c.Host == host })
 	if i < 0 {
 		return Contract{}, "", false
 	}
-	c = All()[i]
-	return c, c.fit(version), true
+	return all[i], all[i].fit(version), true
 }
 
 // Fit says how a host's version lies to the versions that were tried.

@@ -2,7 +2,6 @@ package install
 
 import (
 	"cmp"
-	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -15,12 +14,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"stopgate/gate"
+	"stopgate/internal/loopback"
 	"stopgate/wire/contracts"
 )
 
 // Target is what the entries are to reach.
 type Target struct {
-	Agent   string // the agent spec's name; empty: "default"
+	Agent   string // the agent spec's name; empty: [gate.DefaultAgent]
 	Server  string // the server's URL, without a secret
 	Program string // the absolute path of stopgate
 
@@ -82,7 +82,7 @@ const (
 func (h Host) Entries(t Target) []Entry {
 	var entries []Entry
 	for _, event := range h.events() {
-		e := Entry{Event: event.Host, Timeout: hostTimeout, Deadline: gateDeadline, Agent: cmp.Or(t.Agent, "default"), Server: strings.TrimRight(t.Server, "/")}
+		e := Entry{Event: event.Host, Timeout: hostTimeout, Deadline: gateDeadline, Agent: cmp.Or(t.Agent, gate.DefaultAgent), Server: strings.TrimRight(t.Server, "/")}
 		if h.layout.flat {
 			e.Timeout = axCodeTime
 		}
@@ -141,7 +141,7 @@ func quote(word string) string {
 	plain := func(r rune) bool {
 		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-:=@%+,", r)
 	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'"'"'`) + "'"
@@ -150,14 +150,7 @@ func quote(word string) string {
 // Loopback reports whether a URL is plain http to this machine itself.
 func Loopback(server string) bool {
 	u, err := url.Parse(server)
-	if err != nil || u.Scheme != "http" {
-		return false
-	}
-	if u.Hostname() == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(u.Hostname())
-	return err == nil && addr.IsLoopback()
+	return err == nil && u.Scheme == "http" && loopback.Host(u.Hostname())
 }
 
 // readURL fills in what a URL of ours says; false: it is not one of this
@@ -167,7 +160,7 @@ func (e *Entry) readURL(protocol string) bool {
 	base, query, _ := strings.Cut(e.URL, "?")
 	server, ours := strings.CutSuffix(base, "/v1/hooks/"+protocol)
 	q, _ := url.ParseQuery(query) // what of it can be read
-	e.Server, e.Agent, e.Deadline = server, cmp.Or(q.Get("agent"), "default"), seconds(q.Get("deadline"))
+	e.Server, e.Agent, e.Deadline = server, cmp.Or(q.Get("agent"), gate.DefaultAgent), seconds(q.Get("deadline"))
 	return ours && server != ""
 }
 
@@ -235,7 +228,7 @@ func (e *Entry) readWords(words []string, protocol string) bool {
 	if flags["--protocol"] != protocol {
 		return false
 	}
-	e.Program, e.Agent = words[i-1], cmp.Or(flags["--agent"], "default")
+	e.Program, e.Agent = words[i-1], cmp.Or(flags["--agent"], gate.DefaultAgent)
 	e.Server = strings.TrimRight(flags["--server"], "/")
 	e.Deadline = seconds(flags["--deadline"])
 	e.Local = flags["-f"]+flags["--file"] != ""

@@ -18,7 +18,7 @@ func (h Host) Runs(e Entry, tool string) bool {
 	if h.Name == axCode {
 		return gate.CompileAXCodeMatcher(e.Matcher).Match(tool)
 	}
-	if h.Name == "claude-code" && strings.IndexFunc(e.Matcher, noNameRune) < 0 { // spec/claude-code.md 2
+	if h.Name == "claude-code" && !strings.ContainsFunc(e.Matcher, noNameRune) { // spec/claude-code.md 2
 		names := strings.FieldsFunc(e.Matcher, func(r rune) bool { return r == '|' || r == ',' })
 		return slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == tool })
 	}
