@@ -76,6 +76,7 @@ func (r *resource) inlineHooks(hooks *object, spec *gate.Spec) {
 				names[h.Name] = true
 			}
 			o.unknown(false)
+			r.source(h.Name, n)
 			spec.Hooks = append(spec.Hooks, h)
 		}
 	}
@@ -103,6 +104,7 @@ func (r *resource) globalHook(spec *gate.Spec) {
 	}
 	h := readHook(o, gate.EventName(event), gate.AgentLevel)
 	h.Name, h.Activation = spec.Name, activation
+	r.source(h.Name, o.node)
 	o.unknown(false)
 	spec.Hooks = []gate.Hook{h}
 }

@@ -16,6 +16,16 @@ import (
 // is nil where one is an error: a file that its own system drops whole is
 // dropped whole here.
 func ReadAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate.Finding) {
+	spec, list := draftAttached(d, agent, data)
+	if gate.HasErrors(list) {
+		return nil, list
+	}
+	return spec, list
+}
+
+// draftAttached is [ReadAttached] that answers the spec of a file with errors
+// too, as far as it could be read.
+func draftAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate.Finding) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // no part of the document
 	var f findings
 	docs, err := readDocuments(data, true, &f)
@@ -23,11 +33,7 @@ func ReadAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate
 		return nil, append(f.list, detailsOf(err)...)
 	}
 	hooks := readAttached(d, docs[0], &f)
-	list := f.sorted()
-	if gate.HasErrors(list) {
-		return nil, list
-	}
-	return &gate.Spec{Kind: gate.Attached(d), Name: agent, Document: json.RawMessage(data), Hooks: hooks}, list
+	return &gate.Spec{Kind: gate.Attached(d), Name: agent, Document: json.RawMessage(data), Hooks: hooks}, f.sorted()
 }
 
 // readAttached reads the hooks in the order in which they fire.

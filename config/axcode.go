@@ -72,6 +72,7 @@ func (r axCodeReader) packs(n *node) []gate.Hook {
 			continue
 		}
 		pack := gate.AXCodePacks[at]
+		r.source(path+"."+name, item)
 		hooks = append(hooks, gate.Hook{Name: path + "." + name, Level: gate.CustomLevel, Dialect: gate.AXCode, Event: pack.Event, Type: gate.RuleHook,
 			Matcher: gate.CompileAXCodeMatcher(pack.Matcher), Timeout: gate.DefaultTimeout, FailMode: gate.FailAllow, Pack: name})
 	}
@@ -88,7 +89,9 @@ func packNames() (names []string) {
 func (r axCodeReader) hooks(n *node) []gate.Hook {
 	var hooks []gate.Hook
 	for i, item := range r.list(n, "hooks") {
-		hooks = append(hooks, r.hook(item, fmt.Sprintf("hooks[%d]", i)))
+		h := r.hook(item, fmt.Sprintf("hooks[%d]", i))
+		r.source(h.Name, item)
+		hooks = append(hooks, h)
 	}
 	return hooks
 }

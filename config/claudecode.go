@@ -26,14 +26,19 @@ var claudeCodeUnseen = []string{"ConfigChange", "CwdChanged", "Elicitation", "El
 // claudeCodeReader reads the hooks of a settings.json.
 type claudeCodeReader struct {
 	*findings
-	hooks []gate.Hook
-	ours  int // errors of which Claude Code knows nothing
+	hooks  []gate.Hook
+	events map[string]gate.EventName // that hooks are read of
+	ours   int                       // errors of which Claude Code knows nothing
 }
 
 // readClaudeCode reads the hooks of a settings.json, or of a file that holds
 // nothing else; its other members are not the gate's (spec/claude-code.md 1, 2).
 func readClaudeCode(n *node, f *findings) []gate.Hook {
-	r := &claudeCodeReader{findings: f, ours: f.errors}
+	return readClaudeCodeEvents(n, f, claudeCodeEvents)
+}
+
+func readClaudeCodeEvents(n *node, f *findings, known map[string]gate.EventName) []gate.Hook {
+	r := &claudeCodeReader{findings: f, events: known, ours: f.errors}
 	if n.kind != objectKind {
 		r.errorf("", n.pos, "settings are %s, want an object", n.describe())
 	} else {
@@ -83,15 +88,15 @@ func (r *claudeCodeReader) missing(n *node) {
 
 // event reads the groups of one event.
 func (r *claudeCodeReader) event(path string, f field) {
-	event, seen := claudeCodeEvents[f.name]
+	event, seen := r.events[f.name]
 	switch {
-	case slices.Contains(claudeCodeUnseen, f.name):
-		r.warnf(path, f.pos, "the gate is never asked about %s: Claude Code runs these hooks, the gate does not", f.name)
+	case !seen && slices.Contains(claudeCodeUnseen, f.name):
+		r.unreadf(path, f.pos, "the gate is never asked about %s: Claude Code runs these hooks, the gate does not", f.name)
 		return
 	case !seen && r.full(): // looking for what was meant costs more than reading it
 		return
 	case !seen:
-		r.warnf(path, f.pos, "%q is no event of Claude Code that is known here: its hooks are never asked%s", cut(f.name), DidYouMean(f.name, claudeCodeEventNames()))
+		r.unreadf(path, f.pos, "%q is no event of Claude Code that is known here: its hooks are never asked%s", cut(f.name), DidYouMean(f.name, claudeCodeEventNames()))
 		return
 	case f.value.kind != listKind:
 		r.warnf(path, f.value.pos, "%s is %s, want a list of groups, each with its hooks: Claude Code leaves it out", f.name, f.value.describe())
@@ -139,7 +144,8 @@ func (r *claudeCodeReader) group(path string, n *node, event gate.EventName) {
 		}
 		var found findings
 		h, asked := r.handler(&object{findings: &found, path: at, node: item}, event, matcher)
-		if r.adopt(found.list) && asked {
+		if r.adopt(&found) && asked {
+			r.source(h.Name, item)
 			r.hooks = append(r.hooks, h)
 		}
 	}
@@ -149,9 +155,10 @@ func (r *claudeCodeReader) group(path string, n *node, event gate.EventName) {
 // adopt takes over what was found in one hook. An error there is one for this
 // hook alone, which Claude Code leaves out and runs the others (seen with
 // 2.1.332); what the gate alone cannot take has been refused already.
-func (r *claudeCodeReader) adopt(list []gate.Finding) (whole bool) {
+func (r *claudeCodeReader) adopt(found *findings) (whole bool) {
 	whole = true
-	for _, f := range list {
+	r.unread = append(r.unread, found.unread...)
+	for _, f := range found.list {
 		if f.Severity == gate.SeverityError {
 			f.Message += ": Claude Code leaves this hook out"
 			whole = false
@@ -206,7 +213,7 @@ func (r *claudeCodeReader) kind(o *object) string {
 		o.errorf(o.child("type"), o.node.pos, "type is missing, want one of %s", strings.Join(kinds, ", "))
 		return ""
 	case n.kind == textKind && n.text == "mcp_tool":
-		o.warnf(o.child("type"), n.pos, "a hook of type mcp_tool calls a server that Claude Code has and the gate has not: it is left out")
+		o.unreadf(o.child("type"), n.pos, "a hook of type mcp_tool calls a server that Claude Code has and the gate has not: it is left out")
 		return ""
 	}
 	return o.oneOf("type", kinds...)
@@ -282,7 +289,7 @@ func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
 	}
 	for _, name := range []string{"async", "asyncRewake"} {
 		if o.flag(name) {
-			o.warnf(o.child(name), o.place(name), "an %s hook cannot decide anything, since Claude Code does not wait for it: it is left out", name)
+			o.unreadf(o.child(name), o.place(name), "an %s hook cannot decide anything, since Claude Code does not wait for it: it is left out", name)
 			return false
 		}
 	}

@@ -25,7 +25,7 @@ func (r *claudeCodeReader) matcher(o *object, event gate.EventName) gate.Matcher
 	case n.kind != textKind: // null too
 		r.errorf(path, n.pos, "matcher is %s, want text", n.describe())
 		return all
-	case !event.ForTool() && event != gate.Start && event != gate.SubagentStop:
+	case !event.ForTool() && event != gate.Start && event != gate.SubagentStop && event.Known():
 		if pattern != "" && pattern != "*" {
 			r.warnf(path, n.pos, "matcher has no effect on %s: the hooks run on every %[1]s", event)
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -168,3 +169,84 @@ func TestWritingHooksPage(t *testing.T) {
 
 // hookFields are the fields that readHook asks for, and name.
 var hookFields = []string{"type", "prompt", "command", "script", "matcher", "timeout", "model", "failMode", "maxRejections", "name"}
+
+// docs/dialects.md has the four systems side by side: what of it is a constant,
+// a list or a law of this package's stands there as it is.
+func TestDialectsPage(t *testing.T) {
+	text, _ := page(t, "dialects.md")
+	_, table, _ := strings.Cut(text, "\n## The four, side by side\n\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := map[string]map[gate.Dialect]string{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i, d := range gate.Dialects {
+			if len(cells) != 1+len(gate.Dialects) {
+				t.Fatalf("%d cells in %s", len(cells), line)
+			}
+			name := strings.TrimSpace(cells[0])
+			if rows[name] == nil {
+				rows[name] = map[gate.Dialect]string{}
+			}
+			rows[name][d] = strings.TrimSpace(cells[1+i])
+		}
+	}
+	has := func(row string, d gate.Dialect, words ...string) {
+		t.Helper()
+		for _, word := range words {
+			if !strings.Contains(rows[row][d], word) {
+				t.Errorf("%s of %s is %q and lacks %q", row, d, rows[row][d], word)
+			}
+		}
+	}
+	for _, d := range gate.Dialects {
+		if got := rows[""][d]; got != string(d) {
+			t.Errorf("the column of %s is called %q", d, got)
+		}
+		if got := rows["order"][d]; got != orderOf(d) {
+			t.Errorf("the order of %s is %q, want %q", d, got, orderOf(d))
+		}
+		for _, e := range eventsOf(d) {
+			if d != gate.ClaudeCode || e.Known() { // the gate is not asked about the others
+				has("events", d, eventName(d, e))
+			}
+		}
+		if d != gate.ClaudeCode {
+			has("time", d, fmt.Sprintf("%g s", gate.DefaultTimeout.Seconds()))
+		}
+	}
+	for _, p := range places {
+		has("file", p.dialect, "`"+p.path+"`")
+	}
+	for kind, usual := range claudeCodeTimeouts {
+		has("time", gate.ClaudeCode, fmt.Sprintf("%s %g s", kind, usual.Seconds()))
+		has("types", gate.ClaudeCode, kind)
+	}
+	thousands := func(n int) string {
+		if n < 1000 {
+			return fmt.Sprint(n)
+		}
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	}
+	has("Stop", gate.Azure, fmt.Sprintf("reject %d times", gate.DefaultMaxRejections))
+	has("limits", gate.Azure, fmt.Sprintf("%d hooks an event", maxHooks), thousands(gate.MaxScriptBytes)+" bytes")
+	has("limits", gate.Antigravity, thousands(maxAttached)+" handlers")
+	has("limits", gate.AXCode, fmt.Sprintf("%d hooks, %[1]d packs", axCodeEntries), thousands(axCodeCommandChars)+" characters", fmt.Sprintf("a matcher of %d", axCodeMatcherChars))
+	has("limits", gate.ClaudeCode, thousands(maxAttached)+" hooks", thousands(gate.ClaudeCodeCharacters)+" characters a text")
+	for _, name := range packNames() {
+		if !strings.Contains(text, "\n| "+name+" | ") {
+			t.Errorf("the table of packs lacks %s", name)
+		}
+	}
+	for _, name := range gate.AntigravityTools {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("the tools of antigravity lack %s", name)
+		}
+	}
+	var order []string
+	for _, d := range gate.Dialects {
+		order = append(order, string(d))
+	}
+	if !strings.Contains(text, "fire in the order "+strings.Join(order, ", ")) {
+		t.Error("the order of the dialects is another")
+	}
+}

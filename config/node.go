@@ -156,6 +156,27 @@ const maxFindings = 100
 type findings struct {
 	list             []gate.Finding
 	errors, warnings int
+	// sources are the values that hooks were read from, by the hook's name, and
+	// unread those of hooks that their system would run and the gate does not
+	// know: for [Conversion], which has to say where everything stands.
+	sources map[string]*node
+	unread  []gate.Finding
+}
+
+// source remembers where a hook was read from.
+func (f *findings) source(hook string, n *node) {
+	if f.sources == nil {
+		f.sources = map[string]*node{}
+	}
+	f.sources[hook] = n
+}
+
+// unreadf warns of hooks that their system would run and that are left out.
+func (f *findings) unreadf(path string, at pos, format string, args ...any) {
+	f.warnf(path, at, format, args...)
+	if len(f.unread) < maxFindings {
+		f.unread = append(f.unread, gate.Finding{Severity: gate.SeverityError, Path: path, Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...)})
+	}
 }
 
 func (f *findings) errorf(path string, at pos, format string, args ...any) {

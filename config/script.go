@@ -44,20 +44,27 @@ func checkLine(o *object, h *gate.Hook) {
 	}
 }
 
+// checkBash warns about what bash could not read: it would end with 2, which
+// blocks, or go on and end with 0, which allows.
+func checkBash(o *object, field, text string) {
+	if parse, ok := errors.AsType[syntax.ParseError](readBash(text)); ok {
+		o.warnf(o.child(field), o.place(field), "%s is not valid bash, in its line %d: %s", field, parse.Pos.Line(), parse.Text)
+	}
+}
+
 // maxBrackets is how many opening brackets a script may have that is read: the
 // reader descends into each, and takes 4 KiB of stack for it.
 const maxBrackets = 2000
 
-// checkBash warns about what bash could not read: it would end with 2, which
-// blocks, or go on and end with 0, which allows.
-func checkBash(o *object, field, text string) {
-	if strings.Count(text, "(")+strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets {
-		return
+var errNotRead = errors.New("not looked into: it is long, or opens very many brackets")
+
+// readBash is what bash could not read of a text; nil: it can.
+func readBash(text string) error {
+	if len(text) > gate.MaxScriptBytes || strings.Count(text, "(")+strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets {
+		return errNotRead
 	}
 	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	if parse, ok := errors.AsType[syntax.ParseError](err); ok {
-		o.warnf(o.child(field), o.place(field), "%s is not valid bash, in its line %d: %s", field, parse.Pos.Line(), parse.Text)
-	}
+	return err
 }
 
 // checkExit warns about an exit code that people take for a block (fault exit-05).

@@ -19,12 +19,12 @@ func antigravityConcerns(h *Hook, ev *Event) bool {
 	if !ev.Name.ForTool() || h.Event != ev.Name.hookEvent() {
 		return false
 	}
-	tool := inDialect(ev, antigravityTool)
+	tool := inDialect(ev, AntigravityTool)
 	return slices.Contains(AntigravityTools, tool) && h.Matcher.Match(tool)
 }
 
-// antigravityTool is the sandbox's name of a tool.
-func antigravityTool(canonical string) string {
+// AntigravityTool is the sandbox's name of a canonical tool; empty: it has none.
+func AntigravityTool(canonical string) string {
 	switch canonical {
 	case "Bash":
 		return "code_execution"
@@ -48,7 +48,7 @@ func antigravityPayload(ev *Event) []byte {
 		ToolCall      call   `json:"tool_call"`
 		EnvironmentID string `json:"environment_id"`
 		Error         string `json:"error,omitempty"`
-	}{call{inDialect(ev, antigravityTool), inputObject(ev.ToolInput)}, ev.Session, ""}
+	}{call{inDialect(ev, AntigravityTool), inputObject(ev.ToolInput)}, ev.Session, ""}
 	if ev.Name != PreToolUse && !ev.ToolSucceeded {
 		// The key is what tells a failed call: it is there whatever a host says
 		// of the failure.

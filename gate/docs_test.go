@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -38,5 +39,22 @@ func TestNotesAndErrorsPage(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantCodes, rows(codes)); diff != "" {
 		t.Errorf("codes (-gate +page):\n%s", diff)
+	}
+}
+
+// docs/dialects.md has the limits of the laws.
+func TestDialectsPageLimits(t *testing.T) {
+	data, err := os.ReadFile("../docs/dialects.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	thousands := func(n int) string { return fmt.Sprintf("%d,%03d", n/1000, n%1000) }
+	for _, want := range []string{
+		fmt.Sprintf("%d rejections in a row, whoever rejected", claudeCodeStops),
+		fmt.Sprintf("feedback of %s characters a hook, %s a call", thousands(axCodeHookFeedback), thousands(axCodeCallFeedback)),
+	} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("the page does not say: %s", want)
+		}
 	}
 }

@@ -181,6 +181,9 @@ func TestValidateDialects(t *testing.T) {
 		{"claude-code", `{`, "", 400, ""},
 		{"claude-code", `a: 1`, "application/yaml", 415, ""},
 		{"codex", `{}`, "", 400, ""},
+		{"", `{"ax-code":[],"odd":[]}`, "", 200, `{"valid":true,"findings":[{"severity":"warning","path":"odd","line":1,"column":2,"message":"odd"}]}`},
+		{"", `{"?":[]}`, "", 200, `{"valid":false,"findings":[{"severity":"error","path":"","line":1,"column":1,"message":"nothing tells whose hooks these are"}]}`},
+		{"azure", `{"?":[],"name":"a"}`, "", 200, `{"valid":true,"findings":[]}`},
 		{"azure", `{"name":"a"}`, "", 200, `{"valid":true,"findings":[]}`},
 	} {
 		headers := []string{"Accept: */*"}

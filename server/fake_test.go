@@ -487,6 +487,22 @@ type world struct {
 	judge func(ctx context.Context, in gate.Input) gate.Verdict // swapped by tests before they ask
 }
 
+// dialectOf knows a document that has a member of its dialect's name; one with
+// "?" could be anybody's.
+func dialectOf(_ string, body []byte) (gate.Dialect, error) {
+	var doc map[gate.Dialect]json.RawMessage
+	_ = json.Unmarshal(body, &doc)
+	for d := range doc {
+		switch {
+		case d == "?":
+			return "", errors.New("nothing tells whose hooks these are")
+		case slices.Contains(gate.Dialects, d):
+			return d, nil
+		}
+	}
+	return gate.Azure, nil
+}
+
 func newWorld(t testing.TB, change ...func(*Options)) *world {
 	t.Helper()
 	w := &world{store: newMemory(), shelf: &shelf{texts: map[string]string{}}, log: &bytes.Buffer{}}
@@ -498,7 +514,7 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 		Now: time.Now, NewID: func() string { return fmt.Sprintf("ev-%04d", ids.Add(1)) }, Observe: metrics.Observe,
 		Evaluators: map[gate.HookType]gate.Evaluator{gate.RuleHook: gate.EvaluatorFunc(func(ctx context.Context, in gate.Input) gate.Verdict { return w.judge(ctx, in) })}}
 	opt := Options{Gate: g, Store: w.store, Transcripts: w.shelf, Metrics: metrics, Decode: decode,
-		ReadSpec: readSpec, ReadAny: readAny, ReadAttached: readAttached, ReadNetwork: readNetwork, HideSecrets: hideSecrets, Version: "v0", Loopback: true, Hosts: []string{"example.com"},
+		ReadSpec: readSpec, ReadAny: readAny, DialectOf: dialectOf, ReadAttached: readAttached, ReadNetwork: readNetwork, HideSecrets: hideSecrets, Version: "v0", Loopback: true, Hosts: []string{"example.com"},
 		Limits: Limits{BodyBytes: 32 << 20, SpecBytes: 4 << 20, TranscriptBytes: 2 << 30, InFlight: 20_000},
 		Log:    slog.New(slog.NewTextHandler(&syncWriter{w: w.log}, nil))}
 	for _, f := range change {

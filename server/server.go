@@ -49,6 +49,8 @@ type Options struct {
 	ReadSpec func(kind gate.SpecKind, contentType string, body []byte) (*gate.Spec, []gate.Finding, error)
 	// ReadAny is ReadSpec for a document that says its kind itself.
 	ReadAny func(contentType string, body []byte) (*gate.Spec, []gate.Finding, error)
+	// DialectOf says whose hooks JSON is, by its form; name is empty.
+	DialectOf func(name string, body []byte) (gate.Dialect, error)
 	// ReadAttached reads an agent's hooks in another dialect than azure, and
 	// ReadNetwork what its http hooks may reach: JSON both. The spec is nil where a
 	// finding is an error.
@@ -155,8 +157,8 @@ type Server struct {
 // New checks the options and makes a server that serves nothing yet.
 func New(opt Options) (*Server, error) {
 	if opt.Gate == nil || opt.Gate.Policies == nil || opt.Store == nil || opt.Transcripts == nil || opt.Metrics == nil ||
-		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil || opt.ReadAttached == nil || opt.ReadNetwork == nil || opt.HideSecrets == nil {
-		return nil, errors.New("server: Gate, its Policies, Store, Transcripts, Metrics, Decode, every Read and HideSecrets are required")
+		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil || opt.DialectOf == nil || opt.ReadAttached == nil || opt.ReadNetwork == nil || opt.HideSecrets == nil {
+		return nil, errors.New("server: Gate, its Policies, Store, Transcripts, Metrics, Decode, DialectOf, every Read and HideSecrets are required")
 	}
 	l := &opt.Limits
 	l.BufferedBytes = cmp.Or(l.BufferedBytes, 128<<20)

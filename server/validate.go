@@ -14,30 +14,53 @@ import (
 // validate is POST /v1/validate. A document with errors is a good request:
 // only a body that cannot be read at all is refused.
 func (s *Server) validate(c echo.Context) error {
-	read := s.opt.ReadAny
-	switch d := c.QueryParam("dialect"); {
-	case d == "" || d == string(gate.Azure):
-	case slices.Contains(attachable(), d):
-		if err := checkContentType(c.Request(), []string{typeJSON}); err != nil {
-			return err
-		}
-		of := resource{gate.Attached(gate.Dialect(d)), gate.DefaultAgent}
-		read = func(_ string, body []byte) (*gate.Spec, []gate.Finding, error) { return s.readAttached(of, body) }
-	default:
-		return gate.Errorf(gate.CodeValidation, "dialect %.40q is unknown, want one of %s, %s", d, gate.Azure, strings.Join(attachable(), ", "))
+	d := gate.Dialect(c.QueryParam("dialect"))
+	if known := append([]string{string(gate.Azure)}, attachable()...); d != "" && !slices.Contains(known, string(d)) {
+		return gate.Errorf(gate.CodeValidation, "dialect %.40q is unknown, want one of %s", d, strings.Join(known, ", "))
 	}
+	media := mediaType(c.Request())
 	return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
-		_, findings, err := read(mediaType(c.Request()), body)
+		findings, err := s.examine(d, media, body)
 		if err != nil {
-			if findings = findingsOf(err); findings == nil {
-				return err
-			}
+			return err
 		}
 		return s.answer(c, http.StatusOK, struct {
 			Valid    bool           `json:"valid"`
 			Findings []gate.Finding `json:"findings"`
 		}{!gate.HasErrors(findings), append([]gate.Finding{}, findings...)})
 	})
+}
+
+// examine is what is to be said of a document: of a dialect, or, where that is
+// empty, of the one that it has the form of.
+func (s *Server) examine(d gate.Dialect, media string, body []byte) (findings []gate.Finding, err error) {
+	if d == "" && media == typeJSON {
+		d, findings = s.recognize(body)
+	}
+	switch {
+	case findings != nil:
+		return findings, nil
+	case d == "" || d == gate.Azure:
+		_, findings, err = s.opt.ReadAny(media, body)
+	case media != typeJSON:
+		return nil, gate.Errorf(gate.CodeUnsupportedMediaType, "content type %.40q is not read here, want %s", media, typeJSON)
+	default:
+		_, findings, err = s.readAttached(resource{gate.Attached(d), gate.DefaultAgent}, body)
+	}
+	if of := findingsOf(err); of != nil {
+		return of, nil
+	}
+	return findings, err
+}
+
+// recognize is the dialect that JSON has the form of, or what is to be said where
+// it has none.
+func (s *Server) recognize(body []byte) (gate.Dialect, []gate.Finding) {
+	d, err := s.opt.DialectOf("", body)
+	if err != nil {
+		return "", []gate.Finding{{Severity: gate.SeverityError, Line: 1, Column: 1, Message: err.Error()}}
+	}
+	return d, nil
 }
 
 // findingsOf are the remarks in an error about a document's content; nil when

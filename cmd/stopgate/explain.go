@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,7 +13,8 @@ import (
 
 // explanation is what a hook does, in the words of the hosts it may gate.
 type explanation struct {
-	Agent    string         `json:"agent,omitempty"` // empty: an agent-level hook, which is asked for every agent
+	Agent    string         `json:"agent,omitempty"` // empty: an agent-level hook, which is asked for every agent, or one of a hooks file
+	Dialect  gate.Dialect   `json:"dialect"`
 	Hook     string         `json:"hook"`
 	Type     gate.HookType  `json:"type"`
 	Event    gate.EventName `json:"event"`
@@ -21,8 +23,10 @@ type explanation struct {
 	FailMode gate.FailMode  `json:"fail_mode"`
 	// MaxRejections is the cap of prompt hooks on Stop; 0: it has none.
 	MaxRejections int `json:"max_rejections,omitempty"`
-	// Tools are the known tools of each host that the matcher matches, by the
-	// host's own name or by its alias (DESIGN §7).
+	// If is claude-code's rule on the arguments, which narrows it further.
+	If string `json:"if,omitempty"`
+	// Tools are the known tools of each host that the hook is about by its
+	// dialect's rules, the host's own names or their aliases (DESIGN §7).
 	Tools []hostTools `json:"tools,omitempty"`
 }
 
@@ -35,9 +39,6 @@ func explain(files []specFile) []explanation {
 	all := []explanation{}
 	for _, f := range files {
 		for _, s := range f.usable() {
-			if s.Kind != gate.AgentSpec && s.Kind != gate.HookSpec {
-				continue // by their own system's names of tools, which are in the file
-			}
 			for i := range s.Hooks {
 				all = append(all, explainHook(s, &s.Hooks[i]))
 			}
@@ -47,23 +48,35 @@ func explain(files []specFile) []explanation {
 }
 
 func explainHook(s *gate.Spec, h *gate.Hook) explanation {
-	x := explanation{Hook: h.Name, Type: h.Type, Event: h.Event, Timeout: h.Timeout.Seconds(), FailMode: h.FailMode}
+	x := explanation{Dialect: h.Dialect, Hook: h.Name, Type: h.Type, Event: h.Event, Timeout: h.Timeout.Seconds(), FailMode: h.FailMode}
 	if s.Kind == gate.AgentSpec {
 		x.Agent = s.Name
 	}
-	if h.Type == gate.PromptHook && h.Event == gate.Stop {
+	if h.Dialect == gate.Azure && h.Type == gate.PromptHook && h.Event == gate.Stop {
 		if x.MaxRejections = h.MaxRejections; x.MaxRejections == 0 {
 			x.MaxRejections = gate.DefaultMaxRejections
 		}
 	}
 	if h.Event.ForTool() {
-		x.Matcher, x.Tools = h.Matcher.String(), matchedTools(h.Matcher)
+		x.Matcher, x.Tools = cmp.Or(h.Matcher.String(), everything(h)), matchedTools(h)
+	}
+	if h.If != nil {
+		x.If = h.If.String()
 	}
 	return x
 }
 
-// matchedTools are the known tools of each host that a matcher is about.
-func matchedTools(m gate.Matcher) []hostTools {
+// everything is "*" for a matcher that is empty and matches every tool, as
+// those of azure do not.
+func everything(h *gate.Hook) string {
+	if h.Dialect != gate.Azure && h.Matcher.Match("") {
+		return "*"
+	}
+	return ""
+}
+
+// matchedTools are the known tools of each host that a hook is about.
+func matchedTools(h *gate.Hook) []hostTools {
 	var all []hostTools
 	for _, host := range wire.Names() {
 		var names []string
@@ -73,7 +86,8 @@ func matchedTools(m gate.Matcher) []hostTools {
 				own = append([]string{t.Name}, own...)
 			}
 			for _, name := range own {
-				if (m.Match(name) || slices.ContainsFunc(wire.Aliases(host, name), m.Match)) && !slices.Contains(names, name) {
+				call := gate.Event{Name: h.Event, Protocol: host, ToolName: name, ToolAliases: wire.Aliases(host, name), ToolSucceeded: h.Event != gate.PostToolUseFailure}
+				if h.Concerns(&call) && !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}
@@ -89,12 +103,18 @@ func matchedTools(m gate.Matcher) []hostTools {
 func printExplanations(w io.Writer, all []explanation) {
 	for _, x := range all {
 		whose := "every agent"
-		if x.Agent != "" {
+		switch {
+		case x.Agent != "":
 			whose = "agent " + x.Agent
+		case x.Dialect != gate.Azure:
+			whose = string(x.Dialect)
 		}
 		fmt.Fprintf(w, "%s: %s asks %s hook %s", whose, x.Event, x.Type, x.Hook)
 		if x.Matcher != "" {
 			fmt.Fprintf(w, " about tools %q", x.Matcher)
+		}
+		if x.If != "" {
+			fmt.Fprintf(w, " if %q", x.If)
 		}
 		fmt.Fprintf(w, "; without a verdict within %g s: %s", x.Timeout, x.FailMode)
 		switch {

@@ -67,7 +67,8 @@ type commands struct {
 	Init      initCommand      `cmd:"" help:"Write an agent host's hook configuration, or take it out again."`
 	Doctor    doctorCommand    `cmd:"" help:"Find why a gate would not gate; send a must-block probe through the installed hook."`
 	Apply     applyCommand     `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
-	Validate  validateCommand  `cmd:"" help:"Check spec files; print what is wrong and where."`
+	Validate  validateCommand  `cmd:"" help:"Check spec files and hooks files; print what is wrong and where."`
+	Convert   convertCommand   `cmd:"" help:"Write one system's hooks in the form of another."`
 	RunHooks  runHooksCommand  `cmd:"" help:"Play another system's hook runtime: its payload in, its answer out."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Key       keyCommand       `cmd:"" help:"Make, list and revoke API keys."`
@@ -124,7 +125,8 @@ func run(p process, args []string) (code int) {
 		kong.Exit(func(int) { left = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Bind(p),
-		kong.Vars{"server": serverURL(p.getenv), "protocols": strings.Join(wire.Names(), ", "), "hosts": hostNames(), "hookSystems": strings.Join(hookSystemNames(), ", ")},
+		kong.Vars{"server": serverURL(p.getenv), "protocols": strings.Join(wire.Names(), ", "), "hosts": hostNames(), "hookSystems": strings.Join(hookSystemNames(), ", "),
+			"dialects": strings.Join(dialectNames(), ", ")},
 	)
 	if err != nil {
 		panic(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"stopgate/gate"
 	"stopgate/internal/contract"
@@ -318,6 +321,44 @@ func TestBrokenTranscriptIsInvalidJSON(t *testing.T) {
 			}
 			if status != 400 || got.Error.Code != "invalid_json" || !strings.Contains(got.Error.Message, c.where) {
 				t.Errorf("%d %s, want 400 invalid_json that says %q", status, answer, c.where)
+			}
+		})
+	}
+}
+
+// What validate says of a file the service says of the same body.
+func TestValidateAgreesWithTheService(t *testing.T) {
+	s := newService(t)
+	for name, text := range map[string]string{
+		"agent.json":    `{"name":"a","properties":{"hooks":{"Stop":[{"type":"prompt","prompt":"x","timeout":0}]}}}`,
+		"agent.yaml":    "api_version: azuresre.ai/v2\nkind: ExtendedAgent\nmetadata: {name: a}\nspec: {hooks: {Stop: [{prompt: x, timeout: 301}]}}\n",
+		"groups.json":   `{"g":{"pre_tool_execution":[{"matcher":"*_file","hooks":[{"type":"command","command":"exit 2"}]}]}}`,
+		"ax.json":       `{"hooks":[{"event":"BeforeTool","command":"x"}]}`,
+		"settings.json": `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"exit 1"}]}]}}`,
+		"nobodys.json":  `{"name":"x"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			run(process{ctx: t.Context(), stdout: &out, stderr: io.Discard, getenv: func(string) string { return "" }}, []string{"validate", "--json", file})
+			contentType := "application/json"
+			if strings.HasSuffix(name, ".yaml") {
+				contentType = "application/yaml"
+			}
+			status, answer := s.do(http.MethodPost, "/v1/validate", contentType, []byte(text))
+			type verdict struct {
+				Valid    bool
+				Findings []gate.Finding
+			}
+			var here, there verdict
+			if err := errors.Join(json.Unmarshal(out.Bytes(), &here), json.Unmarshal(answer, &there)); err != nil || status != http.StatusOK {
+				t.Fatalf("%d, %v: %s%s", status, err, out.Bytes(), answer)
+			}
+			if diff := cmp.Diff(here, there); diff != "" || len(here.Findings) == 0 {
+				t.Errorf("command line and service differ (-command +service):\n%s\n%s", diff, out.Bytes())
 			}
 		})
 	}

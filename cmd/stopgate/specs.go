@@ -31,14 +31,24 @@ func (f specFile) usable() []*gate.Spec {
 	return f.draft
 }
 
-// readSpecFiles reads files, and the *.yaml, *.yml and *.json of directories.
-func readSpecFiles(paths []string) ([]specFile, error) { return readFiles(paths, config.ReadDraft) }
+// readSpecFiles reads files of azure, and the *.yaml, *.yml and *.json of
+// directories.
+func readSpecFiles(paths []string) ([]specFile, error) {
+	return readFiles(paths, nil, config.ReadDraft)
+}
 
-// readFiles is readSpecFiles with a reader for what is in them.
-func readFiles(paths []string, read func(name string, data []byte) ([]*gate.Spec, []gate.Finding)) ([]specFile, error) {
+// readHookFiles reads files of a dialect, of any if it is empty; of directories
+// also the hooks files that other systems look for there.
+func readHookFiles(d gate.Dialect, paths []string) ([]specFile, error) {
+	return readFiles(paths, config.HookPlaces(), func(name string, data []byte) ([]*gate.Spec, []gate.Finding) { return config.ReadHooks(d, name, data) })
+}
+
+// readFiles reads each file. below are further files of a directory that count
+// if they are there.
+func readFiles(paths, below []string, read func(name string, data []byte) ([]*gate.Spec, []gate.Finding)) ([]specFile, error) {
 	var files []specFile
 	for _, path := range paths {
-		names, err := specNames(path)
+		names, err := specNames(path, below)
 		if err != nil {
 			return nil, exit{exitInput, err}
 		}
@@ -54,7 +64,7 @@ func readFiles(paths []string, read func(name string, data []byte) ([]*gate.Spec
 	return files, nil
 }
 
-func specNames(path string) ([]string, error) {
+func specNames(path string, below []string) ([]string, error) {
 	about, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -72,10 +82,33 @@ func specNames(path string) ([]string, error) {
 			names = append(names, filepath.Join(path, e.Name()))
 		}
 	}
+	for _, name := range below {
+		name = filepath.Join(path, filepath.FromSlash(name))
+		if about, err := os.Stat(name); err == nil && about.Mode().IsRegular() {
+			names = append(names, name)
+		}
+	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s holds no .yaml, .yml or .json file", path)
+		return nil, fmt.Errorf("%s holds no %s file", path, strings.Join(append([]string{".yaml, .yml or .json"}, below...), ", "))
 	}
 	return names, nil
+}
+
+// dialectNamed is the dialect that a flag names; empty: it names none.
+func dialectNamed(flag, name string) (gate.Dialect, error) {
+	if name == "" || slices.Contains(gate.Dialects, gate.Dialect(name)) {
+		return gate.Dialect(name), nil
+	}
+	names := dialectNames()
+	return "", exit{exitUsage, fmt.Errorf("%s is %q: want one of %s%s", flag, name, strings.Join(names, ", "), config.DidYouMean(name, names))}
+}
+
+func dialectNames() []string {
+	var names []string
+	for _, d := range gate.Dialects {
+		names = append(names, string(d))
+	}
+	return names
 }
 
 func isSpecName(e fs.DirEntry) bool {

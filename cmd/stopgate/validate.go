@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"stopgate/config"
 	"stopgate/gate"
@@ -12,18 +13,27 @@ import (
 type validateCommand struct {
 	JSON    bool     `help:"Print findings as JSON."`
 	Explain bool     `help:"Say also what each hook is asked about, tool by tool in each host's own names."`
-	Files   []string `arg:"" name:"file" help:"Spec files or hooks files, or directories of them."`
+	Dialect string   `placeholder:"D" help:"Whose hooks the files are, where they do not say: ${dialects}."`
+	Files   []string `arg:"" name:"file" help:"Spec files and hooks files, or directories of them."`
 }
 
 // Help is the detail of `stopgate validate --help`.
 func (validateCommand) Help() string {
-	return "Prints file:line:column: error|warning: text. Only errors make it exit 1. Hooks files of antigravity, ax-code and claude-code are known by their names or by what is in them; what is said of them is what those systems would do.\n\nExample: stopgate validate --explain examples/*.yaml .ax-code/hooks.json"
+	return `Knows the specs of azure, the hooks.json of antigravity and of ax-code, and the hooks in settings of claude-code, by place, content and name. Of a directory it reads the .yaml, .yml and .json files, and ` + strings.Join(config.HookPlaces(), ", ") + `.
+
+Prints file:line:column: error|warning: text, which says what that system would do. Only errors make it exit 1.
+
+Example: stopgate validate --explain examples examples/antigravity`
 }
 
 // Run prints the findings of every file.
 func (c validateCommand) Run(p process) error {
 	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
-	files, err := readFiles(c.Files, readOfAnySystem)
+	dialect, err := dialectNamed("--dialect", c.Dialect)
+	if err != nil {
+		return err
+	}
+	files, err := readHookFiles(dialect, c.Files)
 	if err != nil {
 		return err
 	}
@@ -61,23 +71,9 @@ func (c validateCommand) Run(p process) error {
 	return err
 }
 
-// readOfAnySystem reads agent specs, and hooks of other systems: the findings
-// then say what those would do (spec/ax-code.md 2).
-func readOfAnySystem(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
-	of := config.DialectOf(name, data)
-	if of == gate.Azure {
-		return config.ReadDraft(name, data)
-	}
-	spec, findings := config.ReadAttached(of, gate.DefaultAgent, data)
-	if spec == nil {
-		return nil, findings
-	}
-	return []*gate.Spec{spec}, findings
-}
-
 // tally is what was read, in numbers, files with errors included: an agent
 // without hooks, or a warning that scrolled by, shows in it.
-type tally struct{ agents, globals, hooks, errors, warnings int }
+type tally struct{ agents, globals, attached, hooks, errors, warnings int }
 
 func (t *tally) add(f specFile) {
 	for _, s := range f.draft {
@@ -87,6 +83,8 @@ func (t *tally) add(f specFile) {
 			t.agents++
 		case gate.HookSpec:
 			t.globals++
+		default:
+			t.attached++
 		}
 	}
 	for _, x := range f.findings {
@@ -100,7 +98,11 @@ func (t *tally) add(f specFile) {
 
 // String is one line for a person.
 func (t tally) String() string {
-	return fmt.Sprintf("agents: %d, agent-level hooks: %d, hooks in all: %d, errors: %d, warnings: %d", t.agents, t.globals, t.hooks, t.errors, t.warnings)
+	files := ""
+	if t.attached > 0 {
+		files = fmt.Sprintf("hooks files of other systems: %d, ", t.attached)
+	}
+	return fmt.Sprintf("agents: %d, agent-level hooks: %d, %shooks in all: %d, errors: %d, warnings: %d", t.agents, t.globals, files, t.hooks, t.errors, t.warnings)
 }
 
 // printJSON writes one indented JSON value.

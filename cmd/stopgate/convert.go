@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"stopgate/config"
+	"stopgate/gate"
+	"stopgate/wire"
+)
+
+type convertCommand struct {
+	From    string `placeholder:"D" help:"Whose hooks the file has, where it does not say: ${dialects}."`
+	To      string `required:"" placeholder:"D" help:"Whose hooks to write: ${dialects}."`
+	Agent   string `placeholder:"NAME" help:"The agent that is converted, of a file with several; the one that is written, of azure, or the group, of antigravity (converted)."`
+	Partial bool   `help:"Write what can be expressed, though something cannot."`
+	Output  string `short:"o" placeholder:"FILE" help:"Write to FILE instead of standard output; one that is there stays as it is."`
+	File    string `arg:"" help:"A spec file or hooks file."`
+}
+
+// Help is the detail of `stopgate convert --help`.
+func (convertCommand) Help() string {
+	return `Writes the hooks of one system in the form of another: YAML for azure, JSON for the others. The report stands on standard error as file:line:column: error|warning: text. An error is what cannot be expressed there: without --partial nothing is written then. A warning is what is expressed and behaves otherwise; scripts are kept as they are, and say for themselves what they read and answer.
+
+Exit codes: 0 written; 1 something cannot be expressed, or the file has errors; 64 usage, 65 unreadable input.
+
+Example: stopgate convert --to claude-code examples/dangerous-command.yaml`
+}
+
+// Run converts one file.
+func (c convertCommand) Run(p process) error {
+	p.stderr = visible{p.stderr}
+	conversion, data, err := c.settle()
+	if err != nil {
+		return err
+	}
+	document, report := conversion.Convert(c.File, data)
+	printFindings(p.stderr, []specFile{{path: c.File, findings: report}})
+	switch {
+	case document == nil:
+		return exit{exitFindings, errors.New("nothing was written")}
+	case gate.HasErrors(report):
+		fmt.Fprintln(p.stderr, "stopgate: written without what has an error above")
+	}
+	if c.Output == "" {
+		_, err = p.stdout.Write(document)
+		return err
+	}
+	return c.put(document)
+}
+
+// put writes a file that is not there yet: settings hold more than hooks, which
+// would be gone.
+func (c convertCommand) put(document []byte) error {
+	f, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return exit{exitInput, err}
+	}
+	_, err = f.Write(document)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return exit{exitInput, err}
+	}
+	return nil
+}
+
+// settle checks what was asked for, and reads the file.
+func (c convertCommand) settle() (config.Conversion, []byte, error) {
+	none := config.Conversion{}
+	from, err := dialectNamed("--from", c.From)
+	if err != nil {
+		return none, nil, err
+	}
+	to, err := dialectNamed("--to", c.To)
+	if err != nil {
+		return none, nil, err
+	}
+	if c.Agent != "" {
+		if err := config.CheckName("agent", c.Agent); err != nil {
+			return none, nil, exit{exitUsage, fmt.Errorf("--agent: %w", err)}
+		}
+	}
+	data, err := readBounded(c.File)
+	if err != nil {
+		return none, nil, exit{exitInput, err}
+	}
+	if from == "" {
+		if from, err = config.DialectOf(c.File, data); err != nil {
+			return none, nil, exit{exitInput, fmt.Errorf("%s: %s", c.File, strings.Replace(err.Error(), "--dialect D", "--from D", 1))}
+		}
+	}
+	if from == to || to == "" {
+		return none, nil, exit{exitUsage, fmt.Errorf("%s has hooks of %s already", c.File, from)}
+	}
+	return config.Conversion{From: from, To: to, Agent: c.Agent, Partial: c.Partial, Tools: convertedTools()}, data, nil
+}
+
+// convertedTools are the known tools by the names that each dialect's hooks have
+// for them. Those of azure have Claude Code's, which are the canonical ones.
+func convertedTools() []config.Tool {
+	var tools []config.Tool
+	known := map[string]bool{}
+	add := func(canonical, antigravity []string, axCode []string) {
+		for _, name := range slices.Concat(canonical, antigravity) {
+			known[name] = true
+		}
+		tools = append(tools, config.Tool{gate.Azure: canonical, gate.ClaudeCode: canonical, gate.Antigravity: antigravity, gate.AXCode: axCode})
+	}
+	for _, t := range wire.Tools() {
+		var sandbox []string
+		if name := gate.AntigravityTool(t.Name); name != "" {
+			sandbox = []string{name}
+		}
+		add(append([]string{t.Name}, t.Hosts[string(gate.ClaudeCode)]...), sandbox, t.Hosts[string(gate.AXCode)])
+	}
+	for _, name := range wire.KnownTools(string(gate.ClaudeCode)) {
+		if !known[name] {
+			add([]string{name}, nil, nil)
+		}
+	}
+	for _, name := range gate.AntigravityTools {
+		if !known[name] {
+			add(nil, []string{name}, nil)
+		}
+	}
+	return tools
+}

@@ -1,0 +1,333 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// Tool is one tool by the names that each system has for it; none: it has no
+// such tool.
+type Tool map[gate.Dialect][]string
+
+// Conversion makes of hooks of one dialect a file of another's.
+type Conversion struct {
+	From, To gate.Dialect
+	// Agent names the one agent of a file of azure that is converted, and the one
+	// that is written, there or as a group of antigravity; empty: the file's only
+	// one, and "converted".
+	Agent string
+	// Tools are the tools that are known, to translate matchers by.
+	Tools []Tool
+	// Partial: what can be expressed is written though something cannot.
+	Partial bool
+}
+
+// Convert reads a file and writes its hooks in the form of the other dialect:
+// YAML for azure, else JSON.
+//
+// The report is in the order of the text that was read. Its errors are what that
+// has wrong, or what the other system has no equal for; its warnings what is
+// expressed, and how it behaves otherwise there. document is nil where nothing
+// can be written: the file has an error, or, unless Partial, something cannot be
+// expressed, or no hook is left.
+func (c Conversion) Convert(name string, data []byte) (document []byte, report []gate.Finding) {
+	f := &findings{}
+	hooks, readable := c.read(name, data, f)
+	if !readable {
+		return nil, f.sorted()
+	}
+	written := c.convert(hooks, f)
+	if len(written) == 0 && f.errors == 0 {
+		f.errorf("", pos{1, 1}, "file has no hook that is asked: there is nothing to convert")
+	}
+	if len(written) > 0 && (c.Partial || f.errors == 0) {
+		document = c.write(written)
+	}
+	return document, f.sorted()
+}
+
+// declared is a hook with the place where it stands.
+type declared struct {
+	gate.Hook
+	node *node
+}
+
+// read reads the hooks in firing order. What their own system would run and the
+// gate leaves out is an error of the report.
+func (c Conversion) read(name string, data []byte, f *findings) (hooks []declared, readable bool) {
+	if c.From == gate.Azure {
+		return c.readAgent(name, data, f)
+	}
+	docs, err := readDocuments([]byte(strings.TrimPrefix(string(data), "\ufeff")), true, f)
+	if err != nil {
+		f.list = append(f.list, detailsOf(err)...)
+		return nil, false
+	}
+	var read []gate.Hook
+	if c.From == gate.ClaudeCode {
+		read = readClaudeCodeEvents(docs[0], f, claudeCodeMoments())
+	} else {
+		read = readAttached(c.From, docs[0], f)
+	}
+	if f.errors > 0 {
+		return nil, false
+	}
+	switch c.From {
+	case gate.ClaudeCode:
+		c.leftBehind("", docs[0], f, "hooks", "disableAllHooks", "$schema")
+	case gate.Antigravity:
+		for _, g := range docs[0].fields {
+			if on := g.value.find("enabled"); on != nil && on.text == "false" {
+				f.warnf(g.name, g.pos, "group %q is switched off, and is not written", cut(g.name))
+			}
+		}
+	}
+	for _, h := range read {
+		hooks = append(hooks, declared{h, f.sources[h.Name]})
+	}
+	c.unread(f)
+	return hooks, true
+}
+
+// unread makes errors of the warnings about hooks that are left out.
+func (c Conversion) unread(f *findings) {
+	for _, lost := range f.unread {
+		for i, w := range f.list {
+			if w.Line == lost.Line && w.Column == lost.Column && w.Path == lost.Path && w.Severity == gate.SeverityWarning {
+				f.list = slices.Delete(f.list, i, i+1)
+				break
+			}
+		}
+		f.add(gate.SeverityError, lost.Path, pos{lost.Line, lost.Column}, lost.Message)
+	}
+}
+
+// claudeCodeMoments are the events of Claude Code that another system has too,
+// also those that the gate is never asked about.
+func claudeCodeMoments() map[string]gate.EventName {
+	events := maps.Clone(claudeCodeEvents)
+	for _, event := range []gate.EventName{gate.SessionEnd, gate.PreCompact, gate.PostCompact} {
+		events[string(event)] = event
+	}
+	return events
+}
+
+// readAgent reads one agent of a file of azure: its agent-level hooks, then the
+// agent's own, as they fire.
+func (c Conversion) readAgent(name string, data []byte, f *findings) (hooks []declared, readable bool) {
+	docs, err := readDocuments(data, strings.HasSuffix(strings.ToLower(name), ".json"), f)
+	if err != nil {
+		f.list = append(f.list, detailsOf(err)...)
+		return nil, false
+	}
+	var globals, own []declared
+	agents := 0
+	for _, doc := range docs {
+		f.sources = nil
+		r := resource{findings: f}
+		spec := r.read(doc)
+		if spec == nil || f.errors > 0 {
+			continue
+		}
+		if spec.Kind == gate.HookSpec {
+			for _, h := range spec.Hooks {
+				globals = append(globals, declared{h, f.sources[h.Name]})
+			}
+			f.warnf("", doc.pos, "agent-level hook %q is asked for every agent, and then for the one that these hooks are given to; its name and description are not kept", spec.Name)
+			continue
+		}
+		if c.Agent != "" && spec.Name != c.Agent {
+			f.warnf("", doc.pos, "agent %q is not the one that is converted", spec.Name)
+			continue
+		}
+		if agents++; agents > 1 {
+			f.errorf("", doc.pos, "file has several agents: say which is to be converted (--agent NAME)")
+		}
+		for _, h := range spec.Hooks {
+			own = append(own, declared{h, f.sources[h.Name]})
+		}
+		if p := r.properties; p != nil {
+			if later := p.node.find("deferStopForBackgroundTasks"); later != nil && later.text == "true" {
+				f.unreadf(p.child("deferStopForBackgroundTasks"), later.pos, "deferStopForBackgroundTasks has no equal: hooks of %s are asked while tasks still run", systemNames[c.To])
+			}
+			c.leftBehind(p.path, p.node, f, "hooks", "handoffs", "deferStopForBackgroundTasks")
+		}
+	}
+	if c.Agent != "" && agents == 0 && len(globals) == 0 && f.errors == 0 {
+		f.errorf("", pos{1, 1}, "file has no agent %q", cut(c.Agent))
+	}
+	if f.errors > 0 {
+		return nil, false
+	}
+	c.unread(f)
+	return append(globals, own...), true
+}
+
+// leftBehind says which members of an object are no hooks; known are those that
+// others look at.
+func (c Conversion) leftBehind(path string, n *node, f *findings, known ...string) {
+	var names []string
+	for _, m := range n.fields {
+		if !slices.Contains(known, m.name) {
+			names = append(names, m.name)
+		}
+	}
+	if len(names) > 0 {
+		f.warnf(path, n.pos, "only hooks are converted: %s stay behind", cut(strings.Join(names, ", ")))
+	}
+}
+
+// converter converts hook by hook. What it has to say goes into the findings.
+type converter struct {
+	Conversion
+	*findings
+	hooks []declared
+	said  map[string]bool // what holds for many hooks, and is said once
+}
+
+// convert is what the hooks become, in their order.
+func (c Conversion) convert(hooks []declared, f *findings) []gate.Hook {
+	v := &converter{Conversion: c, findings: f, hooks: hooks, said: map[string]bool{}}
+	var written []gate.Hook
+	most := map[gate.Dialect]int{gate.Azure: maxHooks, gate.AXCode: axCodeEntries}[c.To] // azure's per event
+	counts := map[gate.EventName]int{}
+	for i := range hooks {
+		d := &hooks[i]
+		for _, h := range v.hook(d) {
+			of := h.Event
+			if c.To == gate.AXCode {
+				of = ""
+			}
+			if counts[of]++; most > 0 && counts[of] > most {
+				v.lose(d, "", "%s takes %d hooks at most, and this is one more", systemNames[c.To], most)
+				break
+			}
+			written = append(written, h)
+		}
+	}
+	if len(written) > 1 {
+		v.sayOrder(&hooks[0])
+	}
+	return written
+}
+
+// at is the place of a hook's field, or of the hook where it has none.
+func (d *declared) at(field string) (string, pos) {
+	if d.node == nil {
+		return d.Name, pos{1, 1}
+	}
+	if v := d.node.find(field); v != nil {
+		return d.Name + "." + field, v.pos
+	}
+	return d.Name, d.node.pos
+}
+
+// has reports whether a field was written.
+func (d *declared) has(field string) bool { return d.node != nil && d.node.has(field) }
+
+// lose says what cannot be expressed.
+func (c *converter) lose(d *declared, field, format string, args ...any) {
+	path, at := d.at(field)
+	c.errorf(path, at, format, args...)
+}
+
+// differ says how the hook behaves otherwise.
+func (c *converter) differ(d *declared, field, format string, args ...any) {
+	path, at := d.at(field)
+	c.warnf(path, at, format, args...)
+}
+
+// once is differ for what holds for every hook of a kind: the first one's place
+// stands for all.
+func (c *converter) once(d *declared, about, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !c.said[about+text] {
+		c.said[about+text] = true
+		c.differ(d, "", "%s", text)
+	}
+}
+
+// hook is what a hook becomes: one, two where an event there is two here, or
+// none, for a reason that was said.
+func (c *converter) hook(d *declared) []gate.Hook {
+	if !c.asked(d) {
+		return nil
+	}
+	events := c.events(d)
+	if len(events) == 0 {
+		return nil
+	}
+	h := gate.Hook{Level: gate.CustomLevel, Dialect: c.To, Type: d.Type, FailMode: gate.FailAllow}
+	if !c.matcher(d, &h) || !c.own(d) {
+		return nil
+	}
+	ok := false
+	switch d.Type {
+	case gate.CommandHook:
+		ok = c.command(d, events[0], &h)
+	case gate.HTTPHook:
+		ok = c.http(d, &h)
+	case gate.PromptHook:
+		ok = c.prompt(d, &h)
+	default:
+		c.lose(d, "", "the pack %s is a part of AX Code: %s has nothing like it", d.Pack, systemNames[c.To])
+	}
+	if !ok {
+		return nil
+	}
+	c.timeout(d, &h)
+	c.sayDifferences(d, events[0])
+	var all []gate.Hook
+	for _, event := range events {
+		h.Event = event
+		if !event.ForTool() {
+			h.Matcher = matchesAll(c.To, event)
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// asked reports whether the hook is ever asked. One that is not would be asked
+// about everything elsewhere, where its matcher means that.
+func (c *converter) asked(d *declared) bool {
+	nothing := d.Matcher.String() == "" && !d.Matcher.Match("")
+	specific := d.Matcher.String() != "" && !d.Matcher.Match("")
+	switch {
+	case d.Event.ForTool() && (nothing || d.Matcher.Names() != nil && len(d.Matcher.Names()) == 0):
+		c.differ(d, "matcher", "hook is never asked, as its matcher matches no tool: it is not written")
+		return false
+	case c.From == gate.AXCode && !d.Event.ForTool() && specific:
+		c.differ(d, "matcher", "hook is never asked, as %s has no tool: it is not written", d.Event)
+		return false
+	}
+	return true
+}
+
+// own reports whether what only the hook's own system has can be left out of it.
+func (c *converter) own(d *declared) bool {
+	before := c.errors
+	if d.If != nil {
+		c.lose(d, "if", "%s has no rules on a tool's arguments: without if this hook would be asked about every call", systemNames[c.To])
+	}
+	if d.Activation == gate.OnDemand {
+		c.lose(d, "", "%s has no hooks that are switched on by demand", systemNames[c.To])
+	}
+	for _, name := range []string{"votes", "models", "cache", "threshold", "evidence"} {
+		if c.From == gate.Azure && d.Type == gate.PromptHook && d.has(name) {
+			c.lose(d, name, "%s judges once, by one model: %s has no equal", systemNames[c.To], name)
+		}
+	}
+	for _, label := range []string{"name", "statusMessage", "pack"} {
+		if d.has(label) && d.Type != gate.RuleHook {
+			c.differ(d, label, "%s is not kept: hooks of %s have none", label, systemNames[c.To])
+		}
+	}
+	if c.From == gate.Antigravity {
+		c.once(d, "groups", "names of groups are not kept")
+	}
+	return c.errors == before
+}

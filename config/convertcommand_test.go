@@ -1,0 +1,105 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"stopgate/gate"
+)
+
+// denied reports what a system does with a command's end, by its hook's fields
+// (spec/azure.md 41, antigravity.md 11, ax-code.md 11–13, claude-code.md 3).
+func denied(h gate.Hook, code int, stdout string) bool {
+	var said struct {
+		Decision, PermissionDecision string
+	}
+	isJSON := json.Unmarshal([]byte(stdout), &said) == nil
+	denies := said.Decision == "deny" || said.Decision == "block" || said.PermissionDecision == "deny"
+	switch h.Dialect {
+	case gate.Antigravity:
+		return code == 0 && said.Decision == "deny"
+	case gate.AXCode:
+		if h.ReadsAnswer {
+			return code == 2 || code == 0 && said.PermissionDecision == "deny"
+		}
+		return h.BlockOnFailure && code != 0
+	case gate.ClaudeCode:
+		return code == 2 || denies
+	}
+	failed := code != 0 && code != 2 || code == 0 && stdout != "" && !isJSON
+	return code == 2 || failed && h.FailMode == gate.FailBlock || code == 0 && denies
+}
+
+// What a command refuses by the law it was written under it refuses in every
+// system that it is put into.
+func TestConvertKeepsLaws(t *testing.T) {
+	answer := map[gate.Dialect]string{gate.Azure: `{"decision":"deny"}`, gate.Antigravity: `{"decision":"deny"}`,
+		gate.AXCode: `{"permissionDecision":"deny"}`, gate.ClaudeCode: `{"decision":"block"}`}
+	for _, to := range gate.Dialects {
+		for l, name := range map[law]string{watches: "watches", speaks: "speaks", refuses: "refuses", failsClosed: "fails closed", exitCloses: "exit closes"} {
+			for _, c := range []struct {
+				command string
+				code    int
+				says    bool
+			}{
+				{command: "exit 0"}, {command: "exit 1", code: 1}, {command: "exit 2 # no", code: 2}, {command: "cat; exit 127", code: 127},
+				{command: "echo '" + answer[to] + "'", says: true}, {command: "cat <<E\n" + answer[to] + "\nE", says: true},
+			} {
+				want := map[law]bool{watches: false, speaks: c.says, refuses: c.code == 2 || c.says, failsClosed: c.code != 0 || c.says, exitCloses: c.code != 0}[l]
+				h := gate.Hook{Dialect: to, Event: gate.PreToolUse, FailMode: gate.FailAllow}
+				w := express(&h, l)
+				code, stdout, _ := run(t, w.head+c.command+w.tail, "")
+				if got := denied(h, code, strings.TrimSpace(stdout)); got != want {
+					t.Errorf("%s, %s: %q refuses: %v (exit %d, stdout %q)", to, name, c.command, got, code, stdout)
+				}
+				inner, back := unwrapped(&declared{Hook: gate.Hook{Dialect: to, Event: h.Event, FailMode: h.FailMode, ReadsAnswer: h.ReadsAnswer,
+					BlockOnFailure: h.BlockOnFailure, Command: w.head + c.command + w.tail}})
+				if inner != c.command || back != l {
+					t.Errorf("%s, %s: unwrapped it is %q, %v", to, name, inner, back)
+				}
+			}
+		}
+	}
+}
+
+// Whatever a script or an argument holds, the line hands it on whole, and the
+// hook's standard input too.
+func TestConvertQuoting(t *testing.T) {
+	words := []string{"a", "", "it's", "$HOME", "`x`", "a\n\tb", "é\u2028\x01", "-n", "~", "*", "if", "a=b", `\`, `'`, "''", "!", "#x", "a;b", "\r\n"}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "pro=gram it's")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s\\0' \"$@\"\ncat\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, shell := range []string{"sh", "bash"} {
+		line := argsLine(program, append(words, "x${CLAUDE_PROJECT_DIR}/y z"))
+		cmd := exec.CommandContext(t.Context(), shell, "-c", line)
+		cmd.Stdin, cmd.Env = strings.NewReader("stdin"), append(os.Environ(), "CLAUDE_PROJECT_DIR=/the project")
+		out, err := cmd.Output()
+		if want := strings.Join(append(words, "x/the project/y z"), "\x00") + "\x00stdin"; err != nil || string(out) != want {
+			t.Errorf("%s: %v\n%s", shell, err, cmp.Diff(want, string(out)))
+		}
+	}
+	for _, c := range []struct{ script, want string }{
+		{"printf %s \"it's $1\"; cat", "it's stdin"},
+		{"#!/bin/bash\n[[ x == x ]] && cat", "stdin"},
+		{"#!/usr/bin/env python3\nimport sys\nprint('it\\'s \"' + sys.stdin.read(), end='')\n", `it's "stdin`},
+	} {
+		line := scriptLine(c.script)
+		if _, stdout, stderr := run(t, line, "stdin"); stdout != c.want {
+			t.Errorf("%q: %s%s", line, stdout, stderr)
+		}
+		if back, _ := scriptOf(line); back != c.script {
+			t.Errorf("%q is again %q", line, back)
+		}
+	}
+	if got := argsLine("a=b", nil); got != "'a=b'" {
+		t.Errorf("a program by the name of a=b is %s", got)
+	}
+}
