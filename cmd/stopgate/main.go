@@ -68,6 +68,7 @@ type commands struct {
 	Doctor    doctorCommand    `cmd:"" help:"Find why a gate would not gate; send a must-block probe through the installed hook."`
 	Apply     applyCommand     `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
 	Validate  validateCommand  `cmd:"" help:"Check spec files; print what is wrong and where."`
+	Test      testCommand      `cmd:"" help:"Run the tests of hooks: *.test.yaml beside their specs."`
 	RunHooks  runHooksCommand  `cmd:"" help:"Play another system's hook runtime: its payload in, its answer out."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
@@ -133,7 +134,7 @@ func run(p process, args []string) (code int) {
 	case args[0] == "help": // as git and go have it
 		args = append(slices.Clone(args[1:]), "--help")
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(goSpelling(args))
 	if left {
 		return exitDone
 	}
