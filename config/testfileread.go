@@ -336,6 +336,9 @@ func (o *object) pairs(name string) map[string]string {
 // outcomes are what an event can come to.
 var outcomes = []string{string(gate.Allow), string(gate.Block), string(gate.Ask)}
 
+// hookOutcomes are what a hook can come to.
+var hookOutcomes = append(slices.Clone(outcomes), string(gate.NoVerdict), string(gate.Skipped))
+
 // readWant: an object, or the decision alone.
 func readWant(o *object) Want {
 	n := o.value("want")
@@ -404,7 +407,7 @@ func readHookWants(o *object) map[string]HookWant {
 	if of == nil {
 		return nil
 	}
-	legal := append(slices.Clone(outcomes), string(gate.NoVerdict), string(gate.Skipped))
+	legal := hookOutcomes
 	wants := map[string]HookWant{}
 	for _, f := range of.node.fields {
 		if f.value.kind != objectKind {

@@ -88,6 +88,7 @@ func (s *Server) routes() []route {
 		{get, "/readyz", nil, s.readyz},
 		{get, "/metrics", nil, s.getMetrics()},
 		{get, "/openapi.yaml", nil, s.openAPI},
+		{get, "/schemas/:file", nil, s.getSchema},
 	}
 }
 

@@ -79,7 +79,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
-		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets,
+		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(),
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
 		Log: log, Version: version, Loopback: loopback,
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,

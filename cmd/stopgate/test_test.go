@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,6 +125,20 @@ func TestLeftFilesAreNotFollowed(t *testing.T) {
 	}
 }
 
+// The server has the schemas that the examples name.
+func TestServerHasSchemas(t *testing.T) {
+	s := newService(t)
+	for _, name := range []string{"spec", "server", "test"} {
+		want, err := os.ReadFile("../../schemas/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, got := s.do("GET", "/schemas/"+name+".json", "", nil); status != 200 || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d %.100s", name, status, got)
+		}
+	}
+}
+
 // The ledger of a case settles with the counts as they are, as a store does.
 func TestCaseLedgerSettlesWithWhatIsThere(t *testing.T) {
 	l := newCaseLedger()
@@ -138,7 +153,7 @@ func TestCaseLedgerSettlesWithWhatIsThere(t *testing.T) {
 		}
 	}
 	stale := gate.Commit{Key: key, Settle: rejected, Stale: func(gate.Counts) bool { return true }}
-	if err := l.Commit(t.Context(), stale); err != gate.ErrStale {
+	if err := l.Commit(t.Context(), stale); !errors.Is(err, gate.ErrStale) {
 		t.Errorf("error is %v", err)
 	}
 	if err := l.Commit(t.Context(), gate.Commit{Key: gate.LedgerKey{Agent: "a"}, Settle: rejected}); err != nil {

@@ -192,7 +192,7 @@ func (t *tester) settle(p process, path string, draft draftFile) ([]byte, error)
 		d := c.result.decisions[0]
 		for _, v := range d.Hooks { // what this machine lacks is no property of the hook
 			if v.Failure != nil && slices.Contains([]gate.FailureCode{gate.SandboxUnavailable, gate.InterpreterMissing}, v.Failure.Code) {
-				return nil, exit{exitInput, fmt.Errorf("hook %q could not be asked: %s", v.Name, v.Failure)}
+				return nil, exit{exitInput, fmt.Errorf("hook %q could not be asked: %w", v.Name, v.Failure)}
 			}
 		}
 		draft.cases[i].want = wantOf(d)
@@ -216,7 +216,7 @@ func (t *tester) tried(p process, path string, text []byte) (*suite, error) {
 		printFindings(p.stderr, []specFile{{path: path, findings: s.findings}})
 		return nil, exit{exitInput, errors.New("no test file can be written for this spec")}
 	}
-	for range t.run(p.ctx, []*suite{s}) { //nolint:revive // what comes of it stands in s
+	for range t.run(p.ctx, []*suite{s}) {
 	}
 	if p.ctx.Err() != nil {
 		return nil, exit{exitInternal, errors.New("interrupted")}

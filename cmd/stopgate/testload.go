@@ -74,8 +74,8 @@ func readSuite(path string, data []byte) *suite {
 	}
 	for _, c := range s.file.Cases {
 		loaded := &testCase{TestCase: c}
-		for i, e := range c.Events {
-			loaded.events = append(loaded.events, s.loadEvent(c, i, e))
+		for _, e := range c.Events {
+			loaded.events = append(loaded.events, s.loadEvent(c, e))
 		}
 		s.cases = append(s.cases, loaded)
 	}
@@ -139,7 +139,7 @@ func (s *suite) specOfSameName() string {
 const seriesSession = "test"
 
 // loadEvent decodes an event as its host's protocol has it.
-func (s *suite) loadEvent(c config.TestCase, i int, e config.TestEvent) gate.Event {
+func (s *suite) loadEvent(c config.TestCase, e config.TestEvent) gate.Event {
 	ev, err := s.decode(e)
 	if err != nil {
 		at := e.Place
