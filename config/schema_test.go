@@ -140,7 +140,7 @@ func TestSchemasRefuse(t *testing.T) {
 			"kind: GlobalHook\nmetadata: {name: a}\nspec: {eventType: PreToolUse, hook: {prompt: x}}\n"},
 		{"a case without want", "test", goodCase, strings.Replace(goodCase, "want: allow", "timeout: 1", 1)},
 		{"an event and a series", "test", goodCase, strings.Replace(goodCase, "want:", "series: [{event: {}, want: allow}]\n    want:", 1)},
-		{"a misspelt key", "test", goodCase, strings.Replace(goodCase, "want:", "wnat: x\n    want:", 1)},
+		{"an unknown key of a case", "test", goodCase, strings.Replace(goodCase, "want:", "wishes: x\n    want:", 1)},
 		{"a misspelt note", "test", strings.Replace(goodCase, "want: allow", "want: {decision: allow, notes: [capped]}", 1),
 			strings.Replace(goodCase, "want: allow", "want: {decision: allow, notes: [cappd]}", 1)},
 		{"an unknown key of the server file", "server", "listen: 127.0.0.1:1", "listn: 127.0.0.1:1"},
