@@ -23,7 +23,8 @@ const (
 )
 
 // Dir is a directory of spec files: every *.yaml, *.yml and *.json directly in
-// it. Hidden files, as editors leave them, and sub-directories are passed over.
+// it. Hidden files, as editors leave them, test files and sub-directories are
+// passed over.
 //
 // A symbolic link is followed while it stays inside the directory, as those of
 // a mounted Kubernetes ConfigMap do; one that leads outside is refused, so that
@@ -184,7 +185,7 @@ func specNames(root *os.Root) ([]string, error) {
 	}
 	var names []string
 	for _, name := range all {
-		if !strings.HasPrefix(name, ".") && specExtension(strings.ToLower(filepath.Ext(name))) {
+		if !strings.HasPrefix(name, ".") && !IsTestFile(name) && specExtension(strings.ToLower(filepath.Ext(name))) {
 			names = append(names, name)
 		}
 	}

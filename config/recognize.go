@@ -130,9 +130,13 @@ func (n *node) groups() (names []string) {
 
 // ReadHooks reads a file of hooks of any dialect, d or, if that is empty, the
 // one that [DialectOf] finds. A network object (spec/antigravity.md 15) is one
-// of these files too. As with [ReadDraft] the specs are those of a file with
+// of these files too, and so is a test file, which lies beside them. As with [ReadDraft] the specs are those of a file with
 // errors too.
 func ReadHooks(d gate.Dialect, name string, data []byte) ([]*gate.Spec, []gate.Finding) {
+	if IsTestFile(name) {
+		_, list := ReadTestFile(name, data)
+		return nil, list
+	}
 	n := jsonOf(name, data)
 	if d == "" {
 		if n != nil && (n.has("allowlist") || len(n.fields) == 1 && n.has("network")) {

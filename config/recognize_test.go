@@ -91,7 +91,7 @@ func TestReadHooksOfExamples(t *testing.T) {
 				return err
 			}
 			data, err := os.ReadFile(path)
-			if specs, list := ReadHooks("", path, data); gate.HasErrors(list) || len(specs) == 0 && !strings.HasSuffix(path, "network.json") {
+			if specs, list := ReadHooks("", path, data); gate.HasErrors(list) || len(specs) == 0 && !strings.HasSuffix(path, "network.json") && !IsTestFile(path) {
 				t.Errorf("%s: %d specs, findings:\n%s", path, len(specs), textOf(list))
 			}
 			return err

@@ -98,6 +98,10 @@ func ReadDraft(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 		f.errorf("", pos{}, "file name ends in %q, want .yaml, .yml or .json", extension)
 		return nil, f.list
 	}
+	if IsTestFile(name) {
+		f.errorf("", pos{}, "file holds tests, which stopgate test runs, and no resource")
+		return nil, f.list
+	}
 	docs, err := readDocuments(data, extension == ".json", &f)
 	if err != nil {
 		return nil, append(f.list, detailsOf(err)...)

@@ -46,6 +46,7 @@ func newGuardedWorld(t testing.TB, change ...func(*Options)) *world {
 	t.Helper()
 	w := newWorld(t, append([]func(*Options){func(o *Options) {
 		o.Login = everybody()
+		o.Schemas = map[string][]byte{"spec": []byte("{}")}
 		minted := 0
 		o.MintKey = func() (string, string, [32]byte) {
 			minted++
@@ -140,10 +141,11 @@ var everyRoute = map[string]rights{
 	"DELETE /v1/keys/:key": {gate.AdminScope, "/v1/keys/ci", "", "", 204, -1},
 	"GET /v1/audit":        {gate.AdminScope, "/v1/audit", "", "", 200, -1},
 
-	"GET /healthz":      {"", "/healthz", "", "", 200, 0},
-	"GET /readyz":       {"", "/readyz", "", "", 200, 0},
-	"GET /metrics":      {gate.ReadScope, "/metrics", "", "", 200, -1},
-	"GET /openapi.yaml": {"", "/openapi.yaml", "", "", 200, 0},
+	"GET /healthz":       {"", "/healthz", "", "", 200, 0},
+	"GET /readyz":        {"", "/readyz", "", "", 200, 0},
+	"GET /metrics":       {gate.ReadScope, "/metrics", "", "", 200, -1},
+	"GET /openapi.yaml":  {"", "/openapi.yaml", "", "", 200, 0},
+	"GET /schemas/:file": {"", "/schemas/spec.json", "", "", 200, 0},
 }
 
 // TestWhoMayDoWhatOnEveryRoute goes over the routes as they are registered, so

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -17,6 +19,20 @@ var openAPIDocument []byte
 
 func (s *Server) openAPI(c echo.Context) error {
 	return s.send(c, http.StatusOK, "application/yaml", openAPIDocument)
+}
+
+// getSchema is one JSON Schema, as /schemas/spec.json.
+func (s *Server) getSchema(c echo.Context) error {
+	file, err := segment(c, "file")
+	if err != nil {
+		return err
+	}
+	name, isJSON := strings.CutSuffix(file, ".json")
+	text := s.opt.Schemas[name]
+	if !isJSON || text == nil {
+		return gate.Errorf(gate.CodeNotFound, "there is no schema %q: /schemas/NAME.json has %s", file, strings.Join(slices.Sorted(maps.Keys(s.opt.Schemas)), ", "))
+	}
+	return s.send(c, http.StatusOK, "application/schema+json", text)
 }
 
 func (s *Server) healthz(c echo.Context) error {

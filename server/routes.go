@@ -108,6 +108,7 @@ func (s *Server) routes() []route {
 		{get, "/readyz", nil, open, s.readyz},
 		{get, "/metrics", nil, read(nil), s.getMetrics()},
 		{get, "/openapi.yaml", nil, open, s.openAPI},
+		{get, "/schemas/:file", nil, open, s.getSchema},
 	}
 }
 

@@ -63,6 +63,9 @@ type Options struct {
 	// nil: /v1/hooks knows none.
 	Protocol      func(name string) (HostProtocol, bool)
 	ProtocolNames []string
+	// Schemas are the JSON Schemas of the files that people write, by name; nil:
+	// there are none.
+	Schemas map[string][]byte
 	// Ready reports on what evaluations need beside the store: "sandbox",
 	// "models". It is shown by /readyz and decides nothing; nil: nothing to
 	// show.

@@ -69,6 +69,7 @@ type commands struct {
 	Apply     applyCommand     `cmd:"" help:"Upload agent specs and agent-level hooks to a server."`
 	Validate  validateCommand  `cmd:"" help:"Check spec files and hooks files; print what is wrong and where."`
 	Convert   convertCommand   `cmd:"" help:"Write one system's hooks in the form of another."`
+	Test      testCommand      `cmd:"" help:"Run the tests of hooks: *.test.yaml beside their specs."`
 	RunHooks  runHooksCommand  `cmd:"" help:"Play another system's hook runtime: its payload in, its answer out."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Key       keyCommand       `cmd:"" help:"Make, list and revoke API keys."`
@@ -137,7 +138,7 @@ func run(p process, args []string) (code int) {
 	case args[0] == "help": // as git and go have it
 		args = append(slices.Clone(args[1:]), "--help")
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(goSpelling(args))
 	if left {
 		return exitDone
 	}

@@ -112,7 +112,7 @@ func dialectNames() []string {
 }
 
 func isSpecName(e fs.DirEntry) bool {
-	return !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(e.Name())))
+	return !e.IsDir() && !config.IsTestFile(e.Name()) && slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(e.Name())))
 }
 
 // readBounded reads a file of at most maxSpecFile bytes.

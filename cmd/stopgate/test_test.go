@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stopgate/gate"
+)
+
+// runTests runs `stopgate test` in process.
+func runTests(t testing.TB, ctx context.Context, c testCommand) (stdout string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p := process{ctx: ctx, stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(name string) string {
+		return map[string]string{"HOME": t.TempDir(), "PATH": os.Getenv("PATH"), "OLLAMA_HOST": "127.0.0.1:1"}[name]
+	}}
+	code = report(p, c.Run(p))
+	return out.String() + errs.String(), code
+}
+
+// Every example passes its own tests, and each of its hooks is asked.
+func TestExamplesPassTheirTests(t *testing.T) {
+	out, code := runTests(t, t.Context(), testCommand{Paths: []string{"../../examples"}, Cover: true})
+	if code != exitDone || strings.Contains(out, "never asked") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	specs, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range specs {
+		if strings.HasSuffix(path, ".test.yaml") {
+			continue
+		}
+		if want := strings.TrimSuffix(filepath.Base(path), ".yaml") + ".test.yaml"; !strings.Contains(out, want) {
+			t.Errorf("%s has no %s", path, want)
+		}
+	}
+}
+
+// What --init writes for the examples passes.
+func TestInitOfExamples(t *testing.T) {
+	specs, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, path := range specs {
+		if strings.HasSuffix(path, ".test.yaml") {
+			continue
+		}
+		copied := filepath.Join(dir, filepath.Base(path))
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(copied, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, code := runTests(t, t.Context(), testCommand{Init: copied}); code != exitDone {
+			t.Errorf("%s: exit %d\n%s", path, code, out)
+		}
+	}
+	if out, code := runTests(t, t.Context(), testCommand{Paths: []string{dir}}); code != exitDone {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// Where no sandbox works, the tests of command hooks fail: a hook that was not
+// asked is no hook that allows.
+func TestCasesFailWithoutSandbox(t *testing.T) {
+	out, code := runTests(t, t.Context(), testCommand{Paths: []string{"../../examples/marker.test.yaml"}, Only: "with the marker", Sandbox: "off"})
+	if code != exitFindings || !strings.Contains(out, "sandbox_unavailable") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	dir := t.TempDir()
+	data, err := os.ReadFile("../../examples/marker.yaml")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "marker.yaml"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, code = runTests(t, t.Context(), testCommand{Init: filepath.Join(dir, "marker.yaml"), Sandbox: "off"})
+	if _, err := os.Stat(filepath.Join(dir, "marker.test.yaml")); code != exitInput || err == nil {
+		t.Errorf("exit %d, file %v\n%s", code, err, out)
+	}
+}
+
+// A case that is interrupted has neither passed nor failed.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out, code := runTests(t, ctx, testCommand{Paths: []string{"../../examples/completeness.test.yaml"}})
+	if code != exitInternal || strings.Contains(out, "ok") || !strings.Contains(out, "interrupted") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// What a hook leaves is read without following it out of its directory.
+func TestLeftFilesAreNotFollowed(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, name := range []string{"link", "../secret", "."} {
+		if text, err := readLeft(root, name); err == nil {
+			t.Errorf("%s is %q", name, text)
+		}
+	}
+}
+
+// The server has the schemas that the examples name.
+func TestServerHasSchemas(t *testing.T) {
+	s := newService(t)
+	for _, name := range []string{"spec", "server", "test"} {
+		want, err := os.ReadFile("../../schemas/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, got := s.do("GET", "/schemas/"+name+".json", "", nil); status != 200 || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d %.100s", name, status, got)
+		}
+	}
+}
+
+// The ledger of a case settles with the counts as they are, as a store does.
+func TestCaseLedgerSettlesWithWhatIsThere(t *testing.T) {
+	l := newCaseLedger()
+	key := gate.LedgerKey{Agent: "a", Session: "s"}
+	rejected := func(now gate.Counts) (gate.Counts, gate.Record) { now.StopRejections++; return now, gate.Record{} }
+	for want := 1; want <= 2; want++ { // the second has not seen what the first counted
+		if err := l.Commit(t.Context(), gate.Commit{Key: key, Settle: rejected}); err != nil {
+			t.Fatal(err)
+		}
+		if counts, err := l.Counts(t.Context(), key); err != nil || counts.StopRejections != want {
+			t.Errorf("counts are %+v, error %v, want %d", counts, err, want)
+		}
+	}
+	stale := gate.Commit{Key: key, Settle: rejected, Stale: func(gate.Counts) bool { return true }}
+	if err := l.Commit(t.Context(), stale); !errors.Is(err, gate.ErrStale) {
+		t.Errorf("error is %v", err)
+	}
+	if err := l.Commit(t.Context(), gate.Commit{Key: gate.LedgerKey{Agent: "a"}, Settle: rejected}); err != nil {
+		t.Fatal(err)
+	}
+	if counts, _ := l.Counts(t.Context(), gate.LedgerKey{Agent: "a"}); counts != (gate.Counts{}) {
+		t.Errorf("without a session %+v was counted", counts)
+	}
+}
+
+// BenchmarkTest100Cases is a file of 100 cases that start no process, whole: read,
+// run and reported.
+func BenchmarkTest100Cases(b *testing.B) {
+	dir := b.TempDir()
+	var cases strings.Builder
+	cases.WriteString("tests:\n")
+	for i := range 100 {
+		fmt.Fprintf(&cases, "  - name: case %d\n    event: {hook_event_name: Stop, final_output: x}\n    model: [{verdict: {ok: true}}]\n    want: allow\n", i)
+	}
+	for name, text := range map[string]string{"judge.test.yaml": cases.String(),
+		"judge.yaml": "api_version: azuresre.ai/v2\nkind: GlobalHook\nmetadata: {name: judge}\nspec:\n  eventType: Stop\n  hook: {type: prompt, prompt: ok}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if out, code := runTests(b, b.Context(), testCommand{Paths: []string{dir}, Sandbox: "off"}); code != exitDone {
+			b.Fatal(out)
+		}
+	}
+}

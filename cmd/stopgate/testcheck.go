@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"stopgate/config"
+	"stopgate/gate"
+)
+
+// check compares what came of an event with what must have.
+func (st *stage) check(r *caseResult, e config.TestEvent, d gate.Decision) {
+	w := e.Want
+	if d.Outcome != w.Decision {
+		r.failf(w.Place, "decision is %s, want %s%s", d.Outcome, w.Decision, because(d))
+	}
+	checkText(r, w.Place, "reason", w.Reason, d.Reason)
+	checkText(r, w.Place, "context", w.Context, d.AdditionalContext)
+	for _, f := range []struct {
+		name string
+		want *bool
+		is   bool
+	}{{"forced", w.Forced, d.Forced}, {"degraded", w.Degraded, d.Degraded}, {"stop_hook_active", w.StopHookActive, d.StopHookActive}} {
+		if f.want != nil && f.is != *f.want {
+			r.failf(w.Place, "%s is %v, want %v", f.name, f.is, *f.want)
+		}
+	}
+	if n := w.StopRejectionCount; n != nil && d.StopRejectionCount != *n {
+		r.failf(w.Place, "stop_rejection_count is %d, want %d", d.StopRejectionCount, *n)
+	}
+	checkHooks(r, w, d)
+	if w.Requests != nil {
+		checkRequests(r, w, st.world.asked())
+	}
+	for _, err := range []error{st.judges.script.faults(), st.world.faults()} {
+		if err != nil && !scripted(w) {
+			for line := range strings.Lines(err.Error()) {
+				r.failf(e.Place, "%s", strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
+	if d.GateError != nil {
+		r.failf(e.Place, "the gate itself failed: %s", d.GateError)
+	}
+}
+
+// because is why a decision is what it is, as far as it says.
+func because(d gate.Decision) string {
+	if d.Reason != "" {
+		return fmt.Sprintf(": %q", d.Reason)
+	}
+	for _, v := range d.Hooks {
+		if v.Failure != nil {
+			return fmt.Sprintf(": hook %q gave no verdict: %s", v.Name, v.Failure)
+		}
+	}
+	if len(d.Hooks) == 0 {
+		return ": no hook is about the event"
+	}
+	return ""
+}
+
+// checkText shows long texts as a difference of lines.
+func checkText(r *caseResult, at config.Place, name string, want *config.Text, text string) {
+	if want == nil || want.Fits(text) {
+		return
+	}
+	is, exact := want.Is()
+	if !exact || !strings.Contains(strings.TrimSpace(is), "\n") && !strings.Contains(strings.TrimSpace(text), "\n") {
+		r.failf(at, "%s is %q, want %s", name, text, want)
+		return
+	}
+	lines := diff.Diff("want "+name, []byte(strings.TrimSpace(is)+"\n"), name, []byte(strings.TrimSpace(text)+"\n"))
+	r.failf(at, "%s is another one:\n%s", name, bytes.TrimRight(lines, "\n"))
+}
+
+// checkHooks also finds the hooks that gave no verdict where nobody wants that: a
+// decision that comes of a hook that was not asked tests nothing.
+func checkHooks(r *caseResult, w config.Want, d gate.Decision) {
+	var notes []gate.Note
+	var errs []gate.FailureCode
+	took := map[string]gate.Verdict{}
+	for _, v := range d.Hooks {
+		took[v.Name] = v
+		notes = append(notes, v.Notes...)
+		if v.Failure == nil {
+			continue
+		}
+		errs = append(errs, v.Failure.Code)
+		if wanted := w.Hooks[v.Name]; w.Errors == nil && wanted.Outcome != gate.NoVerdict {
+			r.failf(w.Place, "hook %q gave no verdict, which the test does not want: %s", v.Name, v.Failure)
+		}
+	}
+	checkList(r, w.Place, "notes", w.Notes, notes)
+	checkList(r, w.Place, "errors", w.Errors, errs)
+	if w.Hooks == nil {
+		return
+	}
+	for _, v := range d.Hooks {
+		if _, wanted := w.Hooks[v.Name]; !wanted {
+			r.failf(w.Place, "hook %q took part (%s), and is not wanted", v.Name, v.Outcome)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Hooks)) {
+		v, is := took[name]
+		if !is {
+			r.failf(w.Place, "hook %q did not take part%s", name, config.DidYouMean(name, slices.Sorted(maps.Keys(took))))
+			continue
+		}
+		checkHook(r, w.Place, w.Hooks[name], v)
+	}
+}
+
+func checkHook(r *caseResult, at config.Place, want config.HookWant, v gate.Verdict) {
+	subject := fmt.Sprintf("hook %q: ", v.Name)
+	if v.Outcome != want.Outcome {
+		r.failf(at, "%soutcome is %s, want %s", subject, v.Outcome, want.Outcome)
+	}
+	checkText(r, at, subject+"reason", want.Reason, v.Reason)
+	checkText(r, at, subject+"context", want.Context, v.AdditionalContext)
+	checkList(r, at, subject+"notes", want.Notes, v.Notes)
+	if want.Error != "" && (v.Failure == nil || v.Failure.Code != want.Error) {
+		r.failf(at, "%serror is %v, want %s", subject, v.Failure, want.Error)
+	}
+}
+
+// checkList compares in any order; a nil list is not looked at.
+func checkList[T ~string](r *caseResult, at config.Place, name string, want, is []T) {
+	if want == nil {
+		return
+	}
+	a, b := slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(is))
+	if !slices.Equal(a, b) {
+		r.failf(at, "%s are %v, want %v", name, b, a)
+	}
+}
+
+// scripted reports whether the test wants what a missing answer leads to.
+func scripted(w config.Want) bool {
+	missing := []gate.FailureCode{gate.ModelUnavailable, gate.HTTPUnreachable}
+	return slices.ContainsFunc(w.Errors, func(c gate.FailureCode) bool { return slices.Contains(missing, c) })
+}
+
+func checkCounts(r *caseResult, c config.TestCase) {
+	is := map[gate.Outcome]int{}
+	for _, d := range r.decisions {
+		is[d.Outcome]++
+	}
+	for _, outcome := range slices.Sorted(maps.Keys(c.Counts)) {
+		if is[outcome] != c.Counts[outcome] {
+			r.failf(c.Place, "%s was decided %s, want %d", outcome, plural(is[outcome], "time"), c.Counts[outcome])
+		}
+	}
+}
+
+// checkFiles looks at what lies in the working directory.
+func (st *stage) checkFiles(r *caseResult, c config.TestCase) {
+	if len(c.Left) == 0 {
+		return
+	}
+	root, err := os.OpenRoot(st.work)
+	if err != nil {
+		r.failf(c.Place, "working directory: %s", err)
+		return
+	}
+	defer root.Close()
+	for _, name := range slices.Sorted(maps.Keys(c.Left)) {
+		text, err := readLeft(root, name)
+		switch want := c.Left[name]; {
+		case want == nil && errors.Is(err, fs.ErrNotExist):
+		case want == nil:
+			r.failf(c.Place, "file %q is there, want none", name)
+		case errors.Is(err, fs.ErrNotExist):
+			r.failf(c.Place, "file %q is not there", name)
+		case err != nil:
+			r.failf(c.Place, "file %q: %s", name, err)
+		default:
+			checkText(r, c.Place, fmt.Sprintf("file %q", name), want, text)
+		}
+	}
+}
+
+// checkRequests finds a request for each that is wanted, in any order: hooks are
+// asked at once.
+func checkRequests(r *caseResult, w config.Want, asked []hookRequest) {
+	if len(asked) != len(w.Requests) {
+		r.failf(w.Place, "http hooks made %s, want %d", plural(len(asked), "request"), len(w.Requests))
+	}
+	for i, want := range w.Requests {
+		var why string
+		at := slices.IndexFunc(asked, func(a hookRequest) bool { why = unlike(want, a); return why == "" })
+		switch {
+		case at >= 0:
+			asked = slices.Delete(slices.Clone(asked), at, at+1)
+		case len(asked) == 1:
+			r.failf(w.Place, "requests[%d]: %s", i, why)
+		default:
+			r.failf(w.Place, "requests[%d]: no request is like it", i)
+		}
+	}
+}
+
+// unlike says what is wrong with a request; "" if it is as wanted.
+func unlike(want config.RequestWant, is hookRequest) string {
+	if want.URL != "" && want.URL != is.url {
+		return fmt.Sprintf("url is %q, want %q", is.url, want.URL)
+	}
+	for _, name := range slices.Sorted(maps.Keys(want.Headers)) {
+		if got := is.header.Get(name); got != want.Headers[name] {
+			return fmt.Sprintf("header %s is %q, want %q", name, got, want.Headers[name])
+		}
+	}
+	if want.Body == nil {
+		return ""
+	}
+	var wanted, got any
+	if err := json.Unmarshal(is.body, &got); err != nil {
+		return fmt.Sprintf("body is no JSON: %s", err)
+	}
+	_ = json.Unmarshal(want.Body, &wanted) // it was written by us
+	return lacking("body", wanted, got)
+}
+
+// lacking says where a JSON value has not what is wanted: of objects the members
+// that are wanted, of all else the same.
+func lacking(path string, want, is any) string {
+	members, object := want.(map[string]any)
+	of, alike := is.(map[string]any)
+	if !object || !alike {
+		if reflect.DeepEqual(want, is) {
+			return ""
+		}
+		return fmt.Sprintf("%s is %s, want %s", path, inJSON(is), inJSON(want))
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value, there := of[name]
+		if !there {
+			return fmt.Sprintf("%s has no %q", path, name)
+		}
+		if why := lacking(path+"."+name, members[name], value); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func inJSON(v any) string {
+	text, err := gate.PlainJSON(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return gate.Cut(string(text), 300)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// coverage is what the cases of all test files together have seen of one hook.
+type coverage struct {
+	Spec     string               `json:"spec"`
+	Hook     string               `json:"hook"`
+	Event    gate.EventName       `json:"event"`
+	Outcomes map[gate.Outcome]int `json:"outcomes"` // how often it came to each
+	Matcher  []branch             `json:"matcher,omitempty"`
+
+	hook *gate.Hook
+}
+
+// branch is one alternative of a matcher, and how many events it matched.
+type branch struct {
+	Pattern string `json:"pattern"`
+	Events  int    `json:"events"`
+
+	matcher gate.Matcher
+}
+
+// coverageOf adds up what came of every case. A spec that several test files name
+// is one.
+func coverageOf(suites []*suite) []coverage {
+	var all []coverage
+	known := map[string]int{} // places in all
+	for _, s := range suites {
+		for _, spec := range s.specs {
+			for i := range spec.Hooks {
+				h := &spec.Hooks[i]
+				if key := coverKey(spec, h); !has(known, key) {
+					known[key] = len(all)
+					all = append(all, newCoverage(spec, h))
+				}
+			}
+		}
+	}
+	for _, s := range suites {
+		for _, c := range s.cases {
+			for i, d := range c.result.decisions {
+				for _, v := range d.Hooks {
+					for _, spec := range s.specs {
+						for j := range spec.Hooks {
+							if h := &spec.Hooks[j]; h.Name == v.Name && h.Level == v.Level && h.Type == v.Type {
+								all[known[coverKey(spec, h)]].add(&c.events[i], v)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+func has(m map[string]int, key string) bool { _, ok := m[key]; return ok }
+
+func coverKey(s *gate.Spec, h *gate.Hook) string {
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%s", s.Source, s.Kind, s.Name, h.Name)
+}
+
+func newCoverage(s *gate.Spec, h *gate.Hook) coverage {
+	c := coverage{Spec: s.Name, Hook: h.Name, Event: h.Event, Outcomes: map[gate.Outcome]int{}, hook: h}
+	if h.Event.ForTool() {
+		for _, m := range h.Matcher.Alternatives() {
+			c.Matcher = append(c.Matcher, branch{Pattern: m.String(), matcher: m})
+		}
+	}
+	return c
+}
+
+func (c *coverage) add(ev *gate.Event, v gate.Verdict) {
+	c.Outcomes[v.Outcome]++
+	names := append([]string{ev.ToolName}, ev.ToolAliases...)
+	for i, b := range c.Matcher {
+		if slices.ContainsFunc(names, b.matcher.Match) {
+			c.Matcher[i].Events++
+		}
+	}
+}
+
+// printCoverage writes a line for each hook, and one for each of its matcher's
+// alternatives where there are several.
+func printCoverage(w io.Writer, all []coverage) error {
+	if all == nil {
+		return nil
+	}
+	var b strings.Builder
+	asked, matched, branches := 0, 0, 0
+	for _, c := range all {
+		seen := "never asked"
+		if len(c.Outcomes) > 0 {
+			asked++
+			var counts []string
+			for _, o := range []gate.Outcome{gate.Allow, gate.Block, gate.Ask, gate.NoVerdict, gate.Skipped} {
+				if n := c.Outcomes[o]; n > 0 {
+					counts = append(counts, fmt.Sprintf("%s %d", o, n))
+				}
+			}
+			seen = strings.Join(counts, ", ")
+		}
+		fmt.Fprintf(&b, "  %s %s (%s): %s\n", c.Spec, c.Hook, c.Event, seen)
+		for _, m := range c.Matcher {
+			branches++
+			if m.Events > 0 {
+				matched++
+			}
+			if len(c.Matcher) > 1 {
+				fmt.Fprintf(&b, "    matcher %s: %s\n", m.Pattern, map[bool]string{true: plural(m.Events, "event"), false: "never"}[m.Events > 0])
+			}
+		}
+	}
+	_, err := fmt.Fprintf(w, "coverage: %d of %s asked, %d of %s matched\n%s", asked, plural(len(all), "hook"), matched, plural(branches, "matcher alternative"), &b)
+	return err
+}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"stopgate/config"
+	"stopgate/gate"
+)
+
+// init writes a first test file: for each hook events that it is about, with what
+// comes of them now. What was written is what was seen to pass.
+func (c testCommand) init(p process) error {
+	if config.IsTestFile(c.Init) {
+		return exit{exitUsage, fmt.Errorf("--init: %s is a test file, want a spec", c.Init)}
+	}
+	files, err := readHookFiles("", []string{c.Init})
+	if err != nil {
+		return err
+	}
+	specs, err := goodSpecs(p, files)
+	if err != nil {
+		return err
+	}
+	path := strings.TrimSuffix(c.Init, filepath.Ext(c.Init)) + ".test.yaml"
+	if _, err := os.Lstat(path); err == nil {
+		return exit{exitInput, fmt.Errorf("%s is there already; it is not written over", path)}
+	}
+	t, err := c.tester(p)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	var hooks []*gate.Hook
+	for _, s := range specs {
+		for i := range s.Hooks {
+			hooks = append(hooks, &s.Hooks[i])
+		}
+	}
+	draft := draftFile{spec: filepath.Base(c.Init), hosts: hostsOf(hooks)}
+	for _, h := range hooks {
+		draft.add(h, hooks)
+	}
+	if len(draft.cases) == 0 {
+		return exit{exitInput, fmt.Errorf("%s has no hook that events could be thought of for", c.Init)}
+	}
+	text, err := t.settle(p, path, draft)
+	if err != nil {
+		return err
+	}
+	if err := createNew(path, text); err != nil {
+		return exit{exitInput, err}
+	}
+	_, err = fmt.Fprintf(p.stdout, "wrote %s with %s: change the events to yours, then run stopgate test %s\n", path, plural(len(draft.cases), "case"), path)
+	return err
+}
+
+// createNew writes a file that is not there yet.
+func createNew(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a file to commit, not a secret
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
+// draftFile is a test file that is being written.
+type draftFile struct {
+	spec  string
+	hosts []string // that http hooks of claude-code ask
+	cases []draftCase
+}
+
+// draftCase is a case without what must come out.
+type draftCase struct {
+	name  string
+	event map[string]any
+	model []string // for each prompt hook that is about the event: its name and its model's answers, in YAML
+	http  int      // http hooks that are about the event
+	want  string   // in YAML, indented
+}
+
+// add drafts cases for one hook of all: a prompt hook's with a judge that is
+// content and one that is not.
+func (f *draftFile) add(h *gate.Hook, all []*gate.Hook) {
+	for _, e := range draftEvents(h) {
+		about := []*gate.Hook{h}
+		for _, o := range all {
+			tool, _ := e["tool_name"].(string)
+			if o != h && o.Event == h.Event && (tool == "" || o.Matcher.Match(tool)) {
+				about = append(about, o)
+			}
+		}
+		name := strings.NewReplacer("[", " ", "]", "").Replace(h.Name)
+		if tool, of := e["tool_name"].(string); of {
+			name += " on " + tool
+		}
+		if h.Type != gate.PromptHook {
+			f.cases = append(f.cases, draftOf(name, e, about, true))
+			continue
+		}
+		f.cases = append(f.cases, draftOf(name+" is content", e, about, true), draftOf(name+" is not content", e, about, false))
+	}
+}
+
+// draftEvents are events that a hook is about: one for each alternative of its
+// matcher.
+func draftEvents(h *gate.Hook) (events []map[string]any) {
+	ev := map[string]any{"hook_event_name": h.Event}
+	switch {
+	case h.Event == gate.Stop:
+		ev["final_output"] = "All done."
+	case h.Event == gate.UserPromptSubmit:
+		ev["prompt"] = "Please begin."
+	case h.Event.ForTool():
+		for _, m := range h.Matcher.Alternatives() {
+			tool := m.Example()
+			if own := "code_execution"; h.Dialect == gate.Antigravity && m.Match(own) {
+				tool = own // "*" is about the environment's own tools alone there
+			}
+			if tool == "" {
+				continue
+			}
+			of := maps.Clone(ev)
+			of["tool_name"], of["tool_input"] = tool, map[string]any{"command": "ls"}
+			if h.Event == gate.PostToolUse {
+				of["tool_result"] = "README.md"
+			}
+			events = append(events, of)
+		}
+		return events
+	}
+	if !h.Event.Known() {
+		return nil
+	}
+	return []map[string]any{ev}
+}
+
+// draftOf is a case in which the first hook's judge is content or not, and all
+// others are content.
+func draftOf(name string, event map[string]any, about []*gate.Hook, content bool) draftCase {
+	d := draftCase{name: name, event: event}
+	for i, h := range about {
+		switch h.Type {
+		case gate.HTTPHook:
+			d.http++
+		case gate.PromptHook:
+			verdict := `{ok: true}`
+			if i == 0 && !content {
+				verdict = `{ok: false, reason: Say what is missing here.}`
+			}
+			answers := strings.TrimSuffix(strings.Repeat("{verdict: "+verdict+"}, ", max(h.Votes, 1)), ", ")
+			d.model = append(d.model, scalar(h.Name)+": ["+answers+"]")
+		}
+	}
+	return d
+}
+
+// hostsOf are the hosts that http hooks of claude-code ask, which need leave.
+func hostsOf(hooks []*gate.Hook) (hosts []string) {
+	for _, h := range hooks {
+		if u, err := url.Parse(h.URL); err == nil && h.Type == gate.HTTPHook && h.Dialect == gate.ClaudeCode && !slices.Contains(hosts, u.Host) {
+			hosts = append(hosts, u.Host)
+		}
+	}
+	return hosts
+}
+
+// settle runs the draft and writes down what came of each case; then the whole is
+// run as it will be read.
+func (t *tester) settle(p process, path string, draft draftFile) ([]byte, error) {
+	for i := range draft.cases {
+		draft.cases[i].want = "\n      decision: allow\n"
+	}
+	first, err := t.tried(p, path, draft.written())
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range first.cases {
+		if len(c.result.decisions) == 0 {
+			return nil, exit{exitInput, fmt.Errorf("no decision on %q: %s", c.Name, c.result.failures[0].Message)}
+		}
+		d := c.result.decisions[0]
+		for _, v := range d.Hooks { // what this machine lacks is no property of the hook
+			if v.Failure != nil && slices.Contains([]gate.FailureCode{gate.SandboxUnavailable, gate.InterpreterMissing}, v.Failure.Code) {
+				return nil, exit{exitInput, fmt.Errorf("hook %q could not be asked: %w", v.Name, v.Failure)}
+			}
+		}
+		draft.cases[i].want = wantOf(d)
+	}
+	text := draft.written()
+	second, err := t.tried(p, path, text)
+	if err != nil {
+		return nil, err
+	}
+	if second.failed() {
+		printSuite(p.stderr, second, false)
+		return nil, exit{exitInput, errors.New("this does not pass a second time; nothing was written")}
+	}
+	return text, nil
+}
+
+// tried is a test file that was run without having been written.
+func (t *tester) tried(p process, path string, text []byte) (*suite, error) {
+	s := readSuite(path, text)
+	if gate.HasErrors(s.findings) {
+		printFindings(p.stderr, []specFile{{path: path, findings: s.findings}})
+		return nil, exit{exitInput, errors.New("no test file can be written for this spec")}
+	}
+	for range t.run(p.ctx, []*suite{s}) {
+	}
+	if p.ctx.Err() != nil {
+		return nil, exit{exitInternal, errors.New("interrupted")}
+	}
+	return s, nil
+}
+
+// wantOf is a decision as a test wants it.
+func wantOf(d gate.Decision) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n      decision: %s\n", d.Outcome)
+	for _, f := range []struct{ key, text string }{{"reason", d.Reason}, {"context", d.AdditionalContext}} {
+		if f.text != "" {
+			fmt.Fprintf(&b, "      %s: %s\n", f.key, scalar(f.text))
+		}
+	}
+	if len(d.Hooks) > 0 {
+		b.WriteString("      hooks:\n")
+	}
+	for _, v := range d.Hooks {
+		fmt.Fprintf(&b, "        %s: %s\n", scalar(v.Name), v.Outcome)
+	}
+	return b.String()
+}
+
+// written is the test file.
+func (f draftFile) written() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# stopgate test FILE runs this; docs/testing-hooks.md has every key.\nspec: %s\n", scalar(f.spec))
+	if len(f.hosts) > 0 {
+		fmt.Fprintf(&b, "allow_hosts: %s\n", inline(f.hosts))
+	}
+	b.WriteString("tests:\n")
+	for _, d := range f.cases {
+		fmt.Fprintf(&b, "  - name: %s\n    event: %s\n", scalar(d.name), inline(d.event))
+		if len(d.model) > 0 {
+			fmt.Fprintf(&b, "    model:\n      %s\n", strings.Join(d.model, "\n      "))
+		}
+		if d.http > 0 {
+			b.WriteString("    http:\n" + strings.Repeat("      - body: {}\n", d.http))
+		}
+		fmt.Fprintf(&b, "    want:%s", d.want)
+	}
+	return b.Bytes()
+}
+
+// plainScalar is a text that YAML reads as that text without quotes.
+var plainScalar = regexp.MustCompile(`\A[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*\z`)
+
+// scalar is a text in YAML: plain where that is safe, else as JSON has it, which
+// is YAML too.
+func scalar(s string) string {
+	switch strings.ToLower(s) {
+	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
+	default:
+		if plainScalar.MatchString(s) {
+			return s
+		}
+	}
+	return inline(s)
+}
+
+// inline is a value as JSON, spaced for a reader.
+func inline(v any) string {
+	text, err := gate.PlainJSON(v)
+	if err != nil { // texts and maps of them have a JSON form
+		panic(err)
+	}
+	fields, isObject := v.(map[string]any)
+	if !isObject {
+		return string(text)
+	}
+	var parts []string
+	for _, key := range []string{"hook_event_name", "final_output", "prompt", "tool_name", "tool_input", "tool_result", "command"} {
+		if value, there := fields[key]; there {
+			parts = append(parts, key+": "+inline(value))
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}

@@ -1,0 +1,256 @@
+package config
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+
+	"stopgate/gate"
+)
+
+var update = flag.Bool("update", false, "rewrite schemas/ from what the code says")
+
+// The files that editors are pointed to are what the code says.
+func TestSchemaFilesAreCurrent(t *testing.T) {
+	for name, text := range Schemas() {
+		path := filepath.Join("..", "schemas", name+".json")
+		if *update {
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		is, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff(string(text), string(is)); diff != "" {
+			t.Errorf("%s is not current: make update (-code +file)\n%s", path, diff)
+		}
+	}
+}
+
+func compiled(t testing.TB, name string) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schemas()[name]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(name, doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// against checks every document of a YAML text.
+func against(t testing.TB, s *jsonschema.Schema, text string) error {
+	t.Helper()
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var doc any
+		if err := dec.Decode(&doc); err != nil {
+			if err.Error() == "EOF" {
+				return nil
+			}
+			t.Fatal(err)
+		}
+		if err := s.Validate(doc); err != nil {
+			return err
+		}
+	}
+}
+
+func TestExamplesValidate(t *testing.T) {
+	spec, test := compiled(t, "spec"), compiled(t, "test")
+	files, err := filepath.Glob("../examples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema, named := spec, "../schemas/spec.json"
+		if IsTestFile(path) {
+			schema, named = test, "../schemas/test.json"
+		}
+		if err := against(t, schema, string(data)); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if !strings.HasPrefix(string(data), "# yaml-language-server: $schema="+named+"\n") {
+			t.Errorf("%s does not name its schema", path)
+		}
+	}
+	page, err := os.ReadFile("../docs/testing-hooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(page), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		if err := against(t, test, text); err != nil {
+			t.Errorf("docs/testing-hooks.md: %v\n%s", err, text)
+		}
+	}
+}
+
+// The server file of the documentation, whole.
+func TestDocumentedServerFileValidates(t *testing.T) {
+	page, err := os.ReadFile("../docs/server-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, blocks := compiled(t, "server"), regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	for _, block := range blocks {
+		if err := against(t, server, block[1]); err != nil {
+			t.Errorf("%v\n%s", err, block[1])
+		}
+	}
+	if len(blocks) == 0 {
+		t.Error("no server file is there")
+	}
+}
+
+func TestSchemasRefuse(t *testing.T) {
+	hook := func(fields string) string {
+		return "api_version: azuresre.ai/v2\nkind: ExtendedAgent\nmetadata: {name: a}\nspec: {hooks: {Stop: [{" + fields + "}]}}\n"
+	}
+	for _, c := range []struct{ name, schema, good, bad string }{
+		{"a prompt hook without a prompt", "spec", hook("prompt: x"), hook("timeout: 3")},
+		{"a command hook with both", "spec", hook("type: command, command: x"), hook("type: command, command: x, script: y")},
+		{"a time-out as a text", "spec", hook("prompt: x, timeout: 3"), hook("prompt: x, timeout: 3s")},
+		{"another type", "spec", hook("prompt: x, type: prompt"), hook("prompt: x, type: http")},
+		{"an unknown event", "spec", hook("prompt: x"), "kind: ExtendedAgent\nmetadata: {name: a}\nspec: {hooks: {Stopp: []}}\n"},
+		{"a reserved name", "spec", hook("prompt: x, name: a"), hook("prompt: x, name: system__a")},
+		{"a hook without its event", "spec", "kind: GlobalHook\nmetadata: {name: a}\nspec: {eventType: Stop, hook: {prompt: x}}\n",
+			"kind: GlobalHook\nmetadata: {name: a}\nspec: {hook: {prompt: x}}\n"},
+		{"a tool hook for all without a matcher", "spec", "kind: GlobalHook\nmetadata: {name: a}\nspec: {eventType: PreToolUse, hook: {prompt: x, matcher: a}}\n",
+			"kind: GlobalHook\nmetadata: {name: a}\nspec: {eventType: PreToolUse, hook: {prompt: x}}\n"},
+		{"a case without want", "test", goodCase, strings.Replace(goodCase, "want: allow", "timeout: 1", 1)},
+		{"an event and a series", "test", goodCase, strings.Replace(goodCase, "want:", "series: [{event: {}, want: allow}]\n    want:", 1)},
+		{"an unknown key of a case", "test", goodCase, strings.Replace(goodCase, "want:", "wishes: x\n    want:", 1)},
+		{"a misspelt note", "test", strings.Replace(goodCase, "want: allow", "want: {decision: allow, notes: [capped]}", 1),
+			strings.Replace(goodCase, "want: allow", "want: {decision: allow, notes: [cappd]}", 1)},
+		{"an unknown key of the server file", "server", "listen: 127.0.0.1:1", "listn: 127.0.0.1:1"},
+		{"a number that is a word", "server", "limits: {judge_rounds: '${ROUNDS}'}", "limits: {judge_rounds: many}"},
+		{"a mode that is none", "server", "sandbox: {mode: auto}", "sandbox: {mode: none}"},
+		{"a size in no unit", "server", "sandbox: {limits: {memory: 64MiB}}", "sandbox: {limits: {memory: 64 apples}}"},
+	} {
+		s := compiled(t, c.schema)
+		if err := against(t, s, c.good); err != nil {
+			t.Errorf("%s: what is right is refused: %v", c.name, err)
+		}
+		if against(t, s, c.bad) == nil {
+			t.Errorf("%s: not refused", c.name)
+		}
+	}
+}
+
+// knownHere is what a strict reader says of an unknown key.
+var knownHere = regexp.MustCompile(`key "qqqqqqqqqqqq" is unknown; known here: (.*)`)
+
+// keysOf are the keys that the findings' reader knows.
+func keysOf(t *testing.T, findings []gate.Finding) []string {
+	t.Helper()
+	for _, f := range findings {
+		if m := knownHere.FindStringSubmatch(f.Message); m != nil {
+			keys := strings.Split(m[1], ", ")
+			slices.Sort(keys)
+			return keys
+		}
+	}
+	t.Fatalf("no reader says what it knows:\n%s", textOf(findings))
+	return nil
+}
+
+func namesOf(s schema) []string {
+	var names []string
+	for name := range s["properties"].(schema) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// The schemas have the keys that the readers read, no more and no fewer.
+func TestSchemasHaveWhatReadersRead(t *testing.T) {
+	const q = "qqqqqqqqqqqq: 1"
+	defs := testSchema()["$defs"].(schema)
+	object := func(s any) schema { return s.(schema)["anyOf"].([]schema)[1] }
+	for _, c := range []struct {
+		text string
+		of   schema
+	}{
+		{q, testSchema()},
+		{"tests: [{name: a, series: [{event: {}, want: allow, " + q + "}]}]", defs["event"].(schema)},
+		{"tests: [{name: a, event: {}, want: {decision: allow, " + q + "}}]", object(defs["want"])},
+		{"tests: [{name: a, event: {}, want: {decision: allow, hooks: {h: {outcome: allow, " + q + "}}}}]", object(defs["hookWant"])},
+		{"tests: [{name: a, event: {}, want: {decision: allow, requests: [{" + q + "}]}}]", defs["request"].(schema)},
+		{"tests: [{name: a, event: {}, want: allow, http: [{" + q + "}]}]", defs["httpAnswer"].(schema)},
+		{"tests: [{name: a, event: {}, want: allow, model: [{" + q + "}]}]", defs["answers"].(schema)["items"].(schema)},
+		{"tests: [{name: a, event: {}, want: allow, counts: {" + q + "}}]", defs["case"].(schema)["properties"].(schema)["counts"].(schema)},
+	} {
+		_, findings := ReadTestFile("a.test.yaml", []byte(c.text))
+		if diff := cmp.Diff(keysOf(t, findings), namesOf(c.of)); diff != "" {
+			t.Errorf("%s (-reader +schema)\n%s", c.text, diff)
+		}
+	}
+	server := serverSchema()["properties"].(schema)
+	model := server["models"].(schema)["properties"].(schema)
+	for _, c := range []struct {
+		text string
+		of   schema
+		less []string // what the reader knows in order to refuse it
+	}{
+		{q, serverSchema(), []string{"auth", "redaction", "telemetry"}},
+		{"http: {" + q + "}", server["http"].(schema), nil},
+		{"http_hooks: {" + q + "}", server["http_hooks"].(schema), nil},
+		{"sandbox: {" + q + "}", server["sandbox"].(schema), nil},
+		{"sandbox: {limits: {" + q + "}}", server["sandbox"].(schema)["properties"].(schema)["limits"].(schema), nil},
+		{"transcripts: {" + q + "}", server["transcripts"].(schema), nil},
+		{"limits: {" + q + "}", server["limits"].(schema), nil},
+		{"retention: {" + q + "}", server["retention"].(schema), nil},
+		{"models: {" + q + "}", server["models"].(schema), nil},
+		{"models: {providers: {a: {" + q + "}}}", model["providers"].(schema)["additionalProperties"].(schema), nil},
+		{"models: {providers: {openai: {base_url: 'http://a/'}}, prices: {openai/a: {" + q + "}}}", model["prices"].(schema)["additionalProperties"].(schema), nil},
+	} {
+		path := filepath.Join(t.TempDir(), "stopgate.yaml")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadServer(path, func(string) string { return "" }, nil)
+		keys := slices.DeleteFunc(keysOf(t, detailsOf(err)), func(k string) bool { return slices.Contains(c.less, k) })
+		if diff := cmp.Diff(keys, namesOf(c.of)); diff != "" {
+			t.Errorf("%s (-reader +schema)\n%s", c.text, diff)
+		}
+	}
+}
+
+// A spec with every key that the schema has is read without a key that is unknown.
+func TestSpecSchemaHasWhatIsRead(t *testing.T) {
+	for text, of := range map[string]schema{"{type: GlobalHook, name: a, properties: {%}}": globalHookSchema(), "{name: a, properties: {%}}": agentSchema(),
+		"{name: a, properties: {hooks: {PreToolUse: [{%}]}}}": hookSchema(true)} {
+		var keys []string
+		for _, name := range namesOf(of) {
+			keys = append(keys, name+": {}")
+		}
+		_, findings := ReadDraft("a.yaml", []byte(strings.Replace(text, "%", strings.Join(keys, ", "), 1)))
+		for _, f := range findings {
+			if strings.Contains(f.Message, "is unknown") {
+				t.Errorf("%s: %s", text, f)
+			}
+		}
+	}
+}

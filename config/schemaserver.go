@@ -1,0 +1,95 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// orVariable: where a number or a flag stands, ${VAR} may stand too.
+func orVariable(s schema) schema {
+	about, _ := s["description"].(string)
+	delete(s, "description")
+	return explained(about, schema{"anyOf": []schema{s, {"type": "string", "pattern": `\$\{`}}})
+}
+
+func sizeSchema(about string) schema {
+	units := strings.Join(slices.DeleteFunc(sizeUnitNames(), func(u string) bool { return u == "" }), "|")
+	return orVariable(schema{"description": about, "anyOf": []schema{{"type": "integer", "minimum": 0},
+		{"type": "string", "pattern": `^[0-9]+ ?(` + units + `)?$`}}})
+}
+
+func sizeUnitNames() (names []string) {
+	for u := range sizeUnits {
+		names = append(names, u)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func durationSchema(about string) schema {
+	return schema{"description": about + " As 90s, 12h or 30d, or a number of seconds.", "anyOf": []schema{{"type": "number", "minimum": 0}, {"type": "string", "minLength": 1}}}
+}
+
+// serverSchema is that of stopgate.yaml.
+func serverSchema() schema {
+	texts := func(about string) schema { return listOf(about, schema{"type": "string"}) }
+	s := strictly("docs/server-file.md has every key.", schema{
+		"listen":        textAbout("Address and port; 127.0.0.1:8790 if not set."),
+		"data":          textAbout("The data directory."),
+		"database":      explained("Not supported yet.", schema{"const": ""}),
+		"agents":        textAbout("A directory of specs, loaded and watched."),
+		"on_gate_error": orVariable(oneOf("What an allow becomes when the gate itself failed.", "allow", "block")),
+		"durability":    orVariable(oneOf("What a decision survives.", DurablePower, DurableProcess)),
+		"http": strictly("The service.", schema{
+			"hosts": texts("Names by which it is reached."), "origins": texts("Web pages that may call."),
+			"shutdown_grace": durationSchema("How long running evaluations may go on at the end."),
+		}),
+		"http_hooks": strictly("What http hooks may reach.", schema{
+			"allow": texts("Hosts for hooks of claude-code."), "proxy": textAbout("A proxy's URL."), "ca_file": textAbout("More certificates, in PEM."),
+			"connections": orVariable(wholeFrom("Requests at once.", 1)),
+		}),
+		"models": modelsSchema(),
+		"sandbox": strictly("What command hooks run in.", schema{
+			"mode":            orVariable(oneOf("", SandboxAuto, SandboxBubblewrap, SandboxProcess, SandboxContainer, SandboxOff)),
+			"network":         orVariable(flagOf("Leave the host's network to hooks.")),
+			"workspace":       orVariable(oneOf("How the event's cwd is mounted.", WorkspaceNone, WorkspaceReadOnly, WorkspaceReadWrite)),
+			"workspace_roots": texts("Directories under which a cwd is mounted."),
+			"limits": strictly("Of one hook.", schema{
+				"memory": sizeSchema("All of it."), "processes": orVariable(wholeFrom("And threads.", 4)), "file_size": sizeSchema("Of any file."),
+				"open_files": orVariable(wholeFrom("Of each process.", 16)), "cpu": durationSchema("Of each process."),
+			}),
+		}),
+		"transcripts": strictly("Conversations.", schema{
+			"roots": texts("Directories in which a named transcript may lie."), "max_size": sizeSchema("Of one."), "max_line": sizeSchema("Of one message."),
+		}),
+		"limits": strictly("Bounds of requests and judges.", schema{
+			"evaluate_body": sizeSchema("Of an evaluation's body."), "spec_body": sizeSchema("Of a spec's."),
+			"parallel_hooks": orVariable(wholeFrom("Of one event.", 1)), "evaluations": orVariable(wholeFrom("At once.", 1)),
+			"command_hooks": orVariable(wholeFrom("At once, over all events.", 1)), "judge_rounds": orVariable(wholeFrom("Answers with tool calls.", 1)),
+			"judge_tokens": orVariable(wholeFrom("Of one verdict.", 1000)), "agent_daily_tokens": orVariable(wholeFrom("Of one agent in a day; 0: no limit.", 0)),
+		}),
+		"retention": strictly("What is kept how long.", schema{"records": durationSchema("Evaluations; 0: for ever.")}),
+	})
+	s["title"] = "The server file stopgate.yaml"
+	return s
+}
+
+func modelsSchema() schema {
+	target := with(textAbout("provider/deployment"), schema{"pattern": `/|\$\{`})
+	price := orVariable(schema{"type": "number", "minimum": 0})
+	provider := schema{
+		"kind": orVariable(oneOf("What it speaks; its name, if that is one of them.", serviceNames()...)), "base_url": textAbout(""), "model": textAbout("The deployment for every tier."),
+		"tools": orVariable(flagOf("false: it has no function calls.")), "schema": orVariable(flagOf("false: it has no JSON Schemas.")),
+	}
+	for _, s := range services {
+		for _, key := range s.keys {
+			provider[key] = textAbout("")
+		}
+	}
+	return strictly("Who judges.", schema{
+		"providers": mapOf("By a name of yours.", strictly("", provider)), "default": textAbout("The provider of hooks that name a tier."),
+		"tiers": mapOf("What tiers stand for.", target), "models": mapOf("What names of yours stand for.", target),
+		"fallback": mapOf("Who is asked instead.", listOf("", target)),
+		"prices":   mapOf("Per million tokens, by provider/deployment.", strictly("", schema{"input": price, "cached": price, "output": price})),
+	})
+}
