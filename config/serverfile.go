@@ -123,6 +123,7 @@ func (r *serverReader) server() Server {
 	retention := section(top, "retention")
 	s.Retention.Records = duration(retention, "records", 0)
 	retention.unknown(true)
+	s.Telemetry = r.telemetry(section(top, "telemetry"))
 	r.reserved()
 	top.unknown(true)
 	return s
@@ -134,7 +135,7 @@ func (r *serverReader) reserved() {
 	if n := r.top.value("database"); n != nil && n.text != "" {
 		r.top.errorf("database", n.pos, "database is not supported yet: leave it out, and SQLite in the data directory is used")
 	}
-	for _, name := range []string{"auth", "redaction", "telemetry"} {
+	for _, name := range []string{"auth", "redaction"} {
 		if r.top.node.has(name) {
 			r.top.errorf(name, r.top.node.find(name).pos, "%s is not supported yet: leave it out", name)
 			r.top.value(name)

@@ -27,6 +27,7 @@ type Metrics struct {
 	modelTokens  *prometheus.CounterVec
 	gateErrors   *prometheus.CounterVec
 	requests     *prometheus.CounterVec
+	spansDropped *prometheus.CounterVec
 
 	mu     sync.Mutex
 	models map[string]bool // that have a series
@@ -37,18 +38,19 @@ type Metrics struct {
 func NewMetrics(policies *gate.Policies) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), policies: policies, models: map[string]bool{},
-		decisions:   counter("stopgate_decisions_total", "Decisions, dry runs left out.", "agent", "event", "decision"),
-		hooksFailed: counter("stopgate_hooks_failed_total", "Hooks that gave no verdict, by what their failMode made of it.", "mode", "code"),
-		modelTokens: counter("stopgate_model_tokens_total", "Tokens that judges used; kind is prompt (cached ones included), cached or output.", "model", "kind"),
-		gateErrors:  counter("stopgate_gate_errors_total", "Decisions during which the gate itself failed.", "code"),
-		requests:    counter("stopgate_http_requests_total", "HTTP requests.", "route", "method", "status"),
+		decisions:    counter("stopgate_decisions_total", "Decisions, dry runs left out.", "agent", "event", "decision"),
+		hooksFailed:  counter("stopgate_hooks_failed_total", "Hooks that gave no verdict, by what their failMode made of it.", "mode", "code"),
+		modelTokens:  counter("stopgate_model_tokens_total", "Tokens that judges used; kind is prompt (cached ones included), cached or output.", "model", "kind"),
+		gateErrors:   counter("stopgate_gate_errors_total", "Decisions during which the gate itself failed.", "code"),
+		requests:     counter("stopgate_http_requests_total", "HTTP requests.", "route", "method", "status"),
+		spansDropped: counter("stopgate_spans_dropped_total", "Spans of traces that the collector did not get.", "reason"),
 		hookDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "stopgate_hook_duration_seconds", Help: "How long one hook took.",
 			// From a warm script to the longest timeout without a warning.
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
 		}, []string{"type", "outcome"}),
 	}
-	m.registry.MustRegister(m.decisions, m.hookDuration, m.hooksFailed, m.modelTokens, m.gateErrors, m.requests,
+	m.registry.MustRegister(m.decisions, m.hookDuration, m.hooksFailed, m.modelTokens, m.gateErrors, m.requests, m.spansDropped,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "stopgate_evaluations_in_flight", Help: "Evaluations that run now."},
 			func() float64 { return float64(m.inFlight.Load()) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -88,6 +90,11 @@ func (m *Metrics) Observe(rec gate.Record) {
 			m.modelTokens.WithLabelValues(model, "output").Add(float64(u.OutputTokens))
 		}
 	}
+}
+
+// SpansDropped counts spans that were lost, by a reason of a short list.
+func (m *Metrics) SpansDropped(reason string, spans int) {
+	m.spansDropped.WithLabelValues(reason).Add(float64(spans))
 }
 
 // agent is the name if there is such an agent.

@@ -64,6 +64,12 @@ type Options struct {
 	// show.
 	Ready func(ctx context.Context) map[string]Check
 
+	// Trace begins the trace of one evaluation, with the caller's headers; nil:
+	// there are none. The gate decides with the context it answers, and end is
+	// called once with what became of the event; with neither a decision nor an
+	// error the gate panicked.
+	Trace func(ctx context.Context, header http.Header, ev *gate.Event) (_ context.Context, end func(*gate.Decision, error))
+
 	Log     *slog.Logger // nil: nothing is logged
 	Version string       // shown by /readyz
 

@@ -45,6 +45,13 @@ func (c serveCommand) Run(p process) error {
 		return exit{exitUnreachable, listenError(cfg.Listen, err)}
 	}
 	defer listener.Close()
+	if cfg.Telemetry.Pprof != "" {
+		profiles, err := serveProfiles(cfg.Telemetry.Pprof)
+		if err != nil {
+			return exit{exitUnreachable, err}
+		}
+		defer profiles.Close()
+	}
 	s, app, err := newServer(p, cfg, log, listener.Addr().String())
 	if err != nil {
 		return err
@@ -76,12 +83,16 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	}
 	metrics := server.NewMetrics(app.policies)
 	app.gate.Observe = metrics.Observe
+	traces, err := app.trace(p.ctx, cfg.Telemetry, metrics)
+	if err != nil {
+		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
+	}
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
-		Log: log, Version: version, Loopback: loopback,
+		Trace: traces, Log: log, Version: version, Loopback: loopback,
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
 			TranscriptBytes: cfg.Transcripts.MaxSize, InFlight: int64(cfg.Limits.Evaluations)},
