@@ -168,6 +168,8 @@ func New(opt Options) (*Server, error) {
 	rand.Read(random[:]) // never fails (crypto/rand)
 	s := &Server{opt: opt, log: opt.Log, metrics: opt.Metrics, idPrefix: hex.EncodeToString(random[:]) + "-",
 		pace: 60 * time.Second, leaseTime: 30 * time.Second}
+	s.metrics.limit.Set(float64(l.InFlight))
+	s.metrics.build.WithLabelValues(opt.Version).Set(1)
 	s.running, s.endRun = context.WithCancel(context.Background())
 	s.echo = echo.New()
 	s.echo.HTTPErrorHandler = s.writeError

@@ -82,7 +82,8 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		return nil, nil, errors.Join(err, app.close())
 	}
 	metrics := server.NewMetrics(app.policies)
-	app.gate.Observe = metrics.Observe
+	app.gate.Observe, app.gate.Store = metrics.Observe, metrics.Timed(app.store)
+	metrics.Scripts(func() server.ScriptUse { return server.ScriptUse(app.runner.Use()) })
 	traces, err := app.trace(p.ctx, cfg.Telemetry, metrics)
 	if err != nil {
 		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
