@@ -29,6 +29,8 @@ var allowed = map[string][]string{
 	"stopgate/prompthooks":           {"stopgate/gate"},
 	"stopgate/prompthooks/gemini":    {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
 	"stopgate/prompthooks/recording": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
+	"stopgate/prompthooks/traced":    {"stopgate/gate", "stopgate/prompthooks"},
+	"stopgate/telemetry":             {"stopgate/gate"},
 	"stopgate/rulehooks":             {"stopgate/gate", "stopgate/rulehooks/shell"},
 	"stopgate/rulehooks/shell":       {},
 	"stopgate/store/record":          {"stopgate/gate"},
@@ -70,6 +72,8 @@ var confined = map[string]string{
 	"github.com/hashicorp/golang-lru":        "stopgate/access",
 	"golang.org/x/time":                      "stopgate/access",
 	"github.com/failsafe-go/failsafe-go":     "stopgate/prompthooks",
+	"go.opentelemetry.io/otel/sdk":           "stopgate/telemetry",
+	"go.opentelemetry.io/otel/exporters":     "stopgate/telemetry",
 }
 
 func TestImportsFormAStar(t *testing.T) {

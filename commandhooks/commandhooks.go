@@ -21,9 +21,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"stopgate/gate"
 	"stopgate/internal/scratch"
@@ -173,6 +175,8 @@ type Runner struct {
 	slots  chan struct{}
 	axCode chan struct{} // slots of AX Code's hooks, which have one of the others too
 	root   *rootDir      // nil: Options.Root is not set
+
+	started, unstarted atomic.Uint64
 }
 
 // New finds the interpreters and tries the sandbox by running a script in it.
@@ -244,6 +248,30 @@ func (o Options) validate() error {
 	return errors.Join(errs...)
 }
 
+// Use is what hooks take of the machine, for an operator's metrics.
+type Use struct {
+	Running, Limit int // hooks that have a slot now, and that may
+	// Started are the hooks whose process was started since New, Failed those
+	// whose process could not be.
+	Started, Failed uint64
+}
+
+// Use is how things are now.
+func (r *Runner) Use() Use {
+	return Use{Running: len(r.slots), Limit: cap(r.slots), Started: r.started.Load(), Failed: r.unstarted.Load()}
+}
+
+// launch starts a job, and counts it.
+func (r *Runner) launch(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
+	p, failure := r.start(ctx, j, stdio)
+	if failure != nil {
+		r.unstarted.Add(1)
+	} else {
+		r.started.Add(1)
+	}
+	return p, failure
+}
+
 // Status is how hooks are run.
 func (r *Runner) Status() Status { return r.status }
 
@@ -268,7 +296,7 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	defer func() { <-r.slots }()
-	e, failure := run(ctx, r.start, j)
+	e, failure := run(ctx, r.launch, j)
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}

@@ -264,3 +264,16 @@ func children(t *testing.T) (n int) {
 	}
 	return n
 }
+
+func TestUseCountsStarts(t *testing.T) {
+	r := newRunner(t, Options{Mode: Process})
+	ask(t, r, `exit 0`)
+	ask(t, r, `exit 3`)
+	r.start = func(context.Context, job, [3]*os.File) (*process, *gate.Failure) {
+		return nil, failed(gate.SandboxUnavailable, "it is gone")
+	}
+	ask(t, r, `exit 0`)
+	if got, want := r.Use(), (Use{Limit: cap(r.slots), Started: 2, Failed: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

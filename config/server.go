@@ -25,6 +25,7 @@ type Server struct {
 	Transcripts Transcripts
 	Limits      Limits
 	Retention   Retention
+	Telemetry   Telemetry
 	OnGateError gate.FailMode // what an allow becomes when the gate itself failed
 	Durability  Durability
 }

@@ -54,6 +54,7 @@ func TestServerDefaults(t *testing.T) {
 			"/home/dev/.copilot/session-state", "/home/dev/.gemini/tmp", "/home/dev/.qwen/projects"}},
 		Limits: Limits{EvaluateBody: 32 << 20, SpecBody: 2 << 20, ParallelHooks: 8, Evaluations: 8192,
 			CommandHooks: 16, JudgeRounds: 12, JudgeTokens: 200_000},
+		Telemetry:   Telemetry{Sample: 1, Queue: 2048},
 		OnGateError: gate.FailAllow,
 		Durability:  DurablePower,
 	}
@@ -113,6 +114,14 @@ limits:
   judge_tokens: 6000
   agent_daily_tokens: 7
 retention: {records: 30d}
+telemetry:
+  endpoint: https://otel.example
+  headers: {authorization: "Bearer ${KEY}"}
+  header_files: {X-Scope: scope}
+  ca_file: otel.pem
+  sample: 0.25
+  queue: 100
+  pprof: localhost:6060
 http_hooks: {allow: [hooks.example], proxy: "http://proxy.example:3128", ca_file: /etc/ca.pem, connections: 8}
 http: {hosts: [gate.example], origins: ["https://console.example"], shutdown_grace: 5m}
 models:
@@ -137,6 +146,8 @@ models:
 		Limits: Limits{EvaluateBody: 64 << 20, SpecBody: 4 << 20, ParallelHooks: 2, Evaluations: 3, CommandHooks: 4,
 			JudgeRounds: 5, JudgeTokens: 6000, AgentDailyTokens: 7},
 		Retention: Retention{Records: 30 * 24 * time.Hour},
+		Telemetry: Telemetry{Endpoint: "https://otel.example:443/v1/traces", Headers: map[string]Secret{"Authorization": "Bearer 007"},
+			HeaderFiles: map[string]string{"X-Scope": filepath.Join(base, "scope")}, CAFile: filepath.Join(base, "otel.pem"), Sample: 0.25, Queue: 100, Pprof: "localhost:6060"},
 		HTTPHooks: HTTPHooks{Allow: []string{"hooks.example"}, Proxy: &url.URL{Scheme: "http", Host: "proxy.example:3128"}, CAFile: "/etc/ca.pem", Connections: 8},
 		HTTP:      HTTP{Hosts: []string{"gate.example"}, Origins: []string{"https://console.example"}, ShutdownGrace: 5 * time.Minute},
 		Models: Models{Default: "main",
@@ -196,7 +207,20 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"auth that is null", "auth:\n", "auth says nobody may come in"},
 		{"auth without keys", "auth: {keys: false}\n", "auth says nobody may come in"},
 		{"redaction", "redaction: {}\n", "redaction is not supported yet"},
-		{"telemetry", "telemetry: {}\n", "telemetry is not supported yet"},
+		{"a collector that is no URL", "telemetry: {endpoint: 127.0.0.1:4318}\n", "1:23: error: telemetry.endpoint: endpoint is not http:// or https://"},
+		{"a collector with a password", "telemetry: {endpoint: \"https://u:p@h\"}\n", "keys go into headers"},
+		{"a key in clear text", "telemetry: {endpoint: \"http://h:4318\", headers: {X-Key: secret}}\n", "in clear text: use https://"},
+		{"a key in clear text from a file", "telemetry: {endpoint: \"http://h:4318\", header_files: {X-Key: key}}\n", "in clear text: use https://"},
+		{"a header that is no name", "telemetry: {headers: {\"X Key\": v}}\n", `"X Key" is not the name of a header`},
+		{"a header of two lines", "telemetry: {headers: {X-Key: \"a\\nb\"}}\n", "the value of X-Key is empty, or has characters"},
+		{"a header without a value", "telemetry: {headers: {X-Key: \"\"}}\n", "the value of X-Key is empty"},
+		{"a header given twice", "telemetry: {headers: {X-Key: a}, header_files: {x-key: f}}\n", "header X-Key is among headers too"},
+		{"no trace at all", "telemetry: {sample: 0}\n", "sample is 0, want a number above 0 and up to 1"},
+		{"more than all traces", "telemetry: {sample: 1.5}\n", "sample is 1.5"},
+		{"no queue", "telemetry: {queue: 0}\n", "queue is 0, want a whole number of 1 or more"},
+		{"profiles for everybody", "telemetry: {pprof: \":6060\"}\n", "want a loopback address with a port"},
+		{"profiles for the network", "telemetry: {pprof: \"192.0.2.1:6060\"}\n", "want a loopback address with a port"},
+		{"profiles without a port", "telemetry: {pprof: 127.0.0.1}\n", "want a loopback address with a port"},
 		{"two documents", "---\nlisten: x\n---\nlisten: y\n", "file holds 2 documents"},
 		{"a list", "- x\n", "file is a list"},
 		{"not YAML", "a: [\n", "text is not YAML"},

@@ -125,6 +125,7 @@ func (r *serverReader) server() Server {
 	retention := section(top, "retention")
 	s.Retention.Records = duration(retention, "records", 0)
 	retention.unknown(true)
+	s.Telemetry = r.telemetry(section(top, "telemetry"))
 	r.reserved()
 	top.unknown(true)
 	return s
@@ -143,7 +144,7 @@ func (r *serverReader) database(o *object) Secret {
 // reserved are keys that DESIGN §7 names and that do nothing yet: a setting
 // that is silently without effect is worse than none.
 func (r *serverReader) reserved() {
-	for _, name := range []string{"redaction", "telemetry"} {
+	for _, name := range []string{"redaction"} {
 		if r.top.node.has(name) {
 			r.top.errorf(name, r.top.node.find(name).pos, "%s is not supported yet: leave it out", name)
 			r.top.value(name)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/labstack/echo/v4"
 )
@@ -14,6 +15,7 @@ import (
 // refused if another web page sent it, has its error written and is counted.
 func (s *Server) around(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		began := time.Now()
 		h := c.Response().Header()
 		h.Set("X-Request-Id", s.requestID(c.Request()))
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -26,7 +28,7 @@ func (s *Server) around(next echo.HandlerFunc) echo.HandlerFunc {
 			s.writeError(err, c)
 			s.drain(c, body)
 		}
-		s.metrics.request(c.Path(), c.Request().Method, c.Response().Status)
+		s.metrics.request(c.Path(), c.Request().Method, c.Response().Status, time.Since(began))
 		return nil
 	}
 }

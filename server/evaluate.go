@@ -49,7 +49,7 @@ func (s *Server) admit(r *http.Request, use func(body []byte) error) error {
 
 // decide has the event decided and answers it.
 func (s *Server) decide(c echo.Context, ev gate.Event, opt gate.Options) error {
-	d, err := s.opt.Gate.Decide(s.running, ev, opt)
+	d, err := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) { return s.opt.Gate.Decide(ctx, ev, opt) })
 	if errors.Is(err, gate.ErrAbandoned) {
 		panic(http.ErrAbortHandler) // nobody is there to be answered
 	}
@@ -57,6 +57,16 @@ func (s *Server) decide(c echo.Context, ev gate.Event, opt gate.Options) error {
 		return err
 	}
 	return s.conclude(c, &ev, d)
+}
+
+// traced has the event decided within a span of its own, where there are traces.
+func (s *Server) traced(c echo.Context, ev *gate.Event, decide func(context.Context) (gate.Decision, error)) (d gate.Decision, err error) {
+	if s.opt.Trace == nil || ev.Name == "" { // no hook is about it
+		return decide(s.running)
+	}
+	ctx, end := s.opt.Trace(s.running, c.Request().Header, ev)
+	defer func() { end(&d, err) }()
+	return decide(ctx)
 }
 
 func (s *Server) conclude(c echo.Context, ev *gate.Event, d gate.Decision) error {

@@ -79,15 +79,18 @@ func (s *Server) hook(c echo.Context) error {
 	if ev.Name == "" { // not read, as what there is no room for
 		ev, _ = protocol.Decode([]byte("{}"), q)
 	}
-	err = s.answerHost(c, protocol, ev, s.opt.Gate.Fail(s.running, ev, failure))
+	d, _ := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) { return s.opt.Gate.Fail(ctx, ev, failure), nil })
+	err = s.answerHost(c, protocol, ev, d)
 	s.drain(c, c.Request().Body)
 	return err
 }
 
 func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Event, deadline time.Duration) error {
-	ctx, cancel := context.WithTimeout(s.running, deadline)
-	defer cancel()
-	d, err := s.opt.Gate.DecideForHost(ctx, ev, gate.Options{Caller: c.Request().Context()})
+	d, err := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) {
+		ctx, cancel := context.WithTimeout(ctx, deadline)
+		defer cancel()
+		return s.opt.Gate.DecideForHost(ctx, ev, gate.Options{Caller: c.Request().Context()})
+	})
 	if err != nil {
 		panic(http.ErrAbortHandler) // nobody is there to be answered
 	}

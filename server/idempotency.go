@@ -62,7 +62,7 @@ func (s *Server) decideOnce(c echo.Context, ev gate.Event, key gate.IdempotencyK
 			}
 		}()
 	}
-	d, err := s.opt.Gate.Decide(s.running, ev, opt)
+	d, err := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) { return s.opt.Gate.Decide(ctx, ev, opt) })
 	switch {
 	case err == nil:
 		answered = d.GateError == nil // if its commit failed, a retry may try again at once

@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"stopgate/gate"
 )
@@ -24,7 +26,7 @@ func TestMetrics(t *testing.T) {
 	w := newWorld(t)
 	w.agent(t, "marker", gate.Stop, "ends")
 	w.judge = func(context.Context, gate.Input) gate.Verdict {
-		return gate.Verdict{Outcome: gate.Block, Reason: "no", Model: "m", Usage: &gate.Usage{Calls: 1, PromptTokens: 900, CachedTokens: 100, OutputTokens: 40}}
+		return gate.Verdict{Outcome: gate.Block, Reason: "no", Model: "m", Usage: &gate.Usage{Calls: 1, PromptTokens: 900, CachedTokens: 100, OutputTokens: 40, Cost: 0.5}}
 	}
 	w.must(t, 200, "POST", "/v1/evaluate", stop)
 	w.judge = func(context.Context, gate.Input) gate.Verdict {
@@ -51,6 +53,13 @@ func TestMetrics(t *testing.T) {
 		`stopgate_model_tokens_total{kind="prompt",model="m"}`:                               "900",
 		`stopgate_model_tokens_total{kind="cached",model="m"}`:                               "100",
 		`stopgate_model_tokens_total{kind="output",model="m"}`:                               "40",
+		`stopgate_hooks_total{agent="marker",hook="ends",outcome="block",type="rule"}`:       "1",
+		`stopgate_hooks_total{agent="marker",hook="ends",outcome="no_verdict",type="rule"}`:  "1",
+		`stopgate_model_cost_total{model="m"}`:                                               "0.5",
+		`stopgate_forced_total{agent="marker",event="Stop"}`:                                 "",
+		`stopgate_evaluations_limit`:                                                         "20000",
+		`stopgate_build_info{version="v0"}`:                                                  "1",
+		`stopgate_http_request_duration_seconds_count{route="/v1/evaluate"}`:                 "4",
 		`stopgate_gate_errors_total{code="store_unavailable"}`:                               "1",
 		`stopgate_evaluations_in_flight`:                                                     "0",
 		`stopgate_http_requests_total{method="POST",route="/v1/evaluate",status="200"}`:      "4",
@@ -71,6 +80,12 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 	if got := eventLabel("AfterAgent"); got != other {
 		t.Errorf("event label %q", got)
 	}
+	for i := range maxHooks + 10 {
+		m.hook("a", &gate.Verdict{Name: strconv.Itoa(i), Outcome: gate.Allow})
+	}
+	if got := series(t, m, "stopgate_hooks_total"); got != maxHooks+1 {
+		t.Errorf("%d series of hooks, want %d and one of the others", got, maxHooks)
+	}
 	for i := range maxModels {
 		m.model(strings.Repeat("m", i+1))
 	}
@@ -79,6 +94,68 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 	}
 	if got := m.model("m"); got != "m" {
 		t.Errorf("a known model's label %q", got)
+	}
+}
+
+// series is how many series a metric has.
+func series(t *testing.T, m *Metrics, name string) int {
+	t.Helper()
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return len(f.GetMetric())
+		}
+	}
+	return 0
+}
+
+// TestDryRunsNameNoSeries: an inline spec may call its hooks anything.
+func TestDryRunsNameNoSeries(t *testing.T) {
+	m := NewMetrics(&gate.Policies{})
+	hooks := []gate.Verdict{{Name: "h", Outcome: gate.Allow, Duration: 1500 * time.Millisecond}, {Name: "s", Outcome: gate.Skipped}}
+	m.Observe(gate.Record{DryRun: true, Decision: gate.Decision{Outcome: gate.Allow, Forced: true, Hooks: hooks}})
+	for _, name := range []string{"stopgate_hooks_total", "stopgate_hook_seconds_total", "stopgate_forced_total"} {
+		if got := series(t, m, name); got != 0 {
+			t.Errorf("a dry run has %d series of %s", got, name)
+		}
+	}
+	m.Observe(gate.Record{Agent: gate.DefaultAgent, Event: gate.Stop, Decision: gate.Decision{Outcome: gate.Allow, Forced: true, Hooks: hooks}})
+	for name, want := range map[string]int{"stopgate_hooks_total": 2, "stopgate_hook_seconds_total": 1, "stopgate_forced_total": 1} {
+		if got := series(t, m, name); got != want {
+			t.Errorf("%s has %d series, want %d", name, got, want)
+		}
+	}
+}
+
+func TestStoreIsTimed(t *testing.T) {
+	w := newWorld(t)
+	w.opt.Gate.Store = w.metrics.Timed(w.store)
+	w.agent(t, "marker", gate.Stop, "ends")
+	w.must(t, 200, "POST", "/v1/evaluate", stop)
+	w.store.down = errors.New("locked")
+	w.must(t, 200, "POST", "/v1/evaluate", stop)
+	for series, want := range map[string]string{
+		`stopgate_store_duration_seconds_count{operation="commit",result="ok"}`:    "1",
+		`stopgate_store_duration_seconds_count{operation="commit",result="error"}`: "1",
+		`stopgate_store_duration_seconds_count{operation="counts",result="error"}`: "1",
+	} {
+		if got := w.metric(t, series); got != want {
+			t.Errorf("%s is %q, want %q", series, got, want)
+		}
+	}
+}
+
+func TestScriptsAreShown(t *testing.T) {
+	w := newWorld(t)
+	w.metrics.Scripts(func() ScriptUse { return ScriptUse{Running: 2, Limit: 16, Started: 9, Failed: 1} })
+	for series, want := range map[string]string{"stopgate_scripts_running": "2", "stopgate_scripts_limit": "16",
+		`stopgate_script_starts_total{result="started"}`: "9", `stopgate_script_starts_total{result="failed"}`: "1"} {
+		if got := w.metric(t, series); got != want {
+			t.Errorf("%s is %q, want %q", series, got, want)
+		}
 	}
 }
 

@@ -81,6 +81,12 @@ type Options struct {
 	// secret; nil: none can be made here.
 	MintKey func() (id, key string, hash [32]byte)
 
+	// Trace begins the trace of one evaluation, with the caller's headers; nil:
+	// there are none. The gate decides with the context it answers, and end is
+	// called once with what became of the event; with neither a decision nor an
+	// error the gate panicked.
+	Trace func(ctx context.Context, header http.Header, ev *gate.Event) (_ context.Context, end func(*gate.Decision, error))
+
 	Log     *slog.Logger // nil: nothing is logged
 	Version string       // shown by /readyz
 
@@ -179,6 +185,8 @@ func New(opt Options) (*Server, error) {
 	rand.Read(random[:]) // never fails (crypto/rand)
 	s := &Server{opt: opt, log: opt.Log, metrics: opt.Metrics, idPrefix: hex.EncodeToString(random[:]) + "-",
 		pace: 60 * time.Second, leaseTime: 30 * time.Second}
+	s.metrics.limit.Set(float64(l.InFlight))
+	s.metrics.build.WithLabelValues(opt.Version).Set(1)
 	s.running, s.endRun = context.WithCancel(context.Background())
 	s.echo = echo.New()
 	s.echo.HTTPErrorHandler = s.writeError

@@ -14,7 +14,7 @@ import (
 func newCaller(cfg config.Server, getenv func(string) string) (*httphooks.Caller, error) {
 	roots, err := certificates(cfg.HTTPHooks.CAFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("http_hooks.ca_file: %w", err)
 	}
 	return httphooks.New(httphooks.Options{Allow: cfg.HTTPHooks.Allow, Proxy: cfg.HTTPHooks.Proxy, RootCAs: roots,
 		Connections: cfg.HTTPHooks.Connections, Getenv: withoutOwnKeys(cfg, getenv)})
@@ -28,14 +28,14 @@ func certificates(file string) (*x509.CertPool, error) {
 	}
 	pem, err := readBounded(file)
 	if err != nil {
-		return nil, fmt.Errorf("http_hooks.ca_file: %w", err)
+		return nil, err
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool() // a machine may have none
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("http_hooks.ca_file: %s holds no certificate in PEM", file)
+		return nil, fmt.Errorf("%s holds no certificate in PEM", file)
 	}
 	return roots, nil
 }
@@ -44,6 +44,9 @@ func certificates(file string) (*x509.CertPool, error) {
 // are not in it, whatever they are called (DESIGN §9).
 func withoutOwnKeys(cfg config.Server, getenv func(string) string) func(string) string {
 	own := secrets(cfg, getenv)
+	for _, value := range cfg.Telemetry.Headers {
+		own = append(own, strings.Fields(string(value))...) // a scheme and the key
+	}
 	if proxy := cfg.HTTPHooks.Proxy; proxy != nil && proxy.User != nil {
 		password, _ := proxy.User.Password()
 		own = append(own, password)

@@ -8,12 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/prompthooks"
 	"stopgate/prompthooks/anthropic"
 	"stopgate/prompthooks/gemini"
 	"stopgate/prompthooks/openai"
+	"stopgate/prompthooks/traced"
 	"stopgate/server"
 )
 
@@ -38,6 +41,8 @@ type models struct {
 	// names are first needed: what decides without a model does not wait.
 	ask      func()
 	unlisted error // why the default provider's models are not known
+	// tracer, if set, makes a span of each request, waiting for room included.
+	tracer trace.Tracer
 }
 
 // openModels makes the providers. It sends nothing; what is asked later is
@@ -129,6 +134,9 @@ func (m *models) find(name string) (prompthooks.Model, string, error) {
 		return nil, "", errors.New(noModel)
 	case deployment == "":
 		return nil, "", m.noTier(provider)
+	}
+	if m.tracer != nil {
+		p = traced.Model(p, m.names.Providers[provider].Kind, m.tracer)
 	}
 	return p, deployment, nil
 }

@@ -46,6 +46,13 @@ func (c serveCommand) Run(p process) error {
 		return exit{exitUnreachable, listenError(cfg.Listen, err)}
 	}
 	defer listener.Close()
+	if cfg.Telemetry.Pprof != "" {
+		profiles, err := serveProfiles(cfg.Telemetry.Pprof)
+		if err != nil {
+			return exit{exitUnreachable, err}
+		}
+		defer profiles.Close()
+	}
 	s, app, err := newServer(p, cfg, log, listener.Addr().String())
 	if err != nil {
 		return err
@@ -76,7 +83,8 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		return nil, nil, errors.Join(err, app.close())
 	}
 	metrics := server.NewMetrics(app.policies)
-	app.gate.Observe = metrics.Observe
+	app.gate.Observe, app.gate.Store = metrics.Observe, metrics.Timed(app.store)
+	metrics.Scripts(func() server.ScriptUse { return server.ScriptUse(app.runner.Use()) })
 	login, issuer, err := openLogin(cfg.Auth, app.store)
 	if err != nil {
 		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
@@ -85,12 +93,16 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	if err != nil {
 		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
 	}
+	traces, err := app.trace(p.ctx, cfg.Telemetry, metrics)
+	if err != nil {
+		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
+	}
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(),
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
-		Login: login, MintKey: access.Mint, TLS: secure,
+		Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
 		Log: log, Version: version, Loopback: loopback,
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,

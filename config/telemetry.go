@@ -1,0 +1,113 @@
+package config
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"stopgate/internal/loopback"
+)
+
+// Telemetry is what an operator's tools are told, beside /metrics and the log.
+type Telemetry struct {
+	// Endpoint is the URL that traces are posted to, as OTLP over HTTP; empty:
+	// there are none.
+	Endpoint string
+	// Headers go with them; HeaderFiles are those whose value is a file's text.
+	Headers     map[string]Secret
+	HeaderFiles map[string]string
+	// CAFile holds certificates, in PEM, that may vouch for the collector beside
+	// those that the system trusts; empty: none.
+	CAFile string
+	Sample float64 // share of the traces that begin here, above 0 and up to 1
+	Queue  int     // spans that may wait to be sent
+	// Pprof is the loopback address on which Go's profiles are served; empty: they
+	// are not.
+	Pprof string
+}
+
+func (r *serverReader) telemetry(o *object) Telemetry {
+	defer o.unknown(true)
+	t := Telemetry{Endpoint: o.text("endpoint"), CAFile: r.path(o, "ca_file", ""), Sample: 1,
+		Queue: number(o, "queue", 2048, 1), Pprof: o.text("pprof")}
+	if sample := o.share("sample"); sample > 0 {
+		t.Sample = sample
+	}
+	t.Headers = readHeaders(o, "headers", func(list *object, name string) (Secret, bool) {
+		value := list.text(name)
+		return Secret(value), HeaderValue(value)
+	})
+	t.HeaderFiles = readHeaders(o, "header_files", func(list *object, name string) (string, bool) {
+		file := r.path(list, name, "")
+		return file, file != ""
+	})
+	for name := range t.HeaderFiles {
+		if _, twice := t.Headers[name]; twice {
+			o.errorf(o.child("header_files."+name), o.place("header_files"), "header %s is among headers too", name)
+		}
+	}
+	if t.Endpoint != "" {
+		t.Endpoint = readEndpoint(o, t.Endpoint, len(t.Headers)+len(t.HeaderFiles) > 0)
+	}
+	if t.Pprof != "" {
+		if local, err := IsLoopback(t.Pprof); err != nil || !local {
+			o.errorf(o.child("pprof"), o.place("pprof"), "pprof is %q, want a loopback address with a port, as 127.0.0.1:6060: profiles are for nobody else", cut(t.Pprof))
+		}
+	}
+	return t
+}
+
+// A header's name and value (RFC 9110 5.5 and 5.6.2); obsolete forms are not
+// for us to send.
+var (
+	headerName  = regexp.MustCompile("\\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\\z")
+	headerValue = regexp.MustCompile(`\A[!-~]([ \t!-~]*[!-~])?\z`)
+)
+
+// HeaderValue reports whether a text may be a header's value as we send it.
+func HeaderValue(text string) bool { return headerValue.MatchString(text) }
+
+// readHeaders reads a map of headers, by their canonical names; nil where there
+// are none. No value is shown.
+func readHeaders[V Secret | string](o *object, name string, read func(list *object, name string) (V, bool)) map[string]V {
+	list := o.object(name)
+	if list == nil || len(list.node.fields) == 0 {
+		return nil
+	}
+	headers := map[string]V{}
+	for _, f := range list.node.fields {
+		value, ok := read(list, f.name)
+		switch {
+		case !headerName.MatchString(f.name):
+			o.errorf(list.child(f.name), f.pos, "%q is not the name of a header", cut(f.name))
+		case !ok:
+			o.errorf(list.child(f.name), f.value.pos, "the value of %s is empty, or has characters that a header may not have", f.name)
+		default:
+			headers[http.CanonicalHeaderKey(f.name)] = value
+		}
+	}
+	return headers
+}
+
+// readEndpoint adds the usual path. What a collector is told in clear text is
+// read by whoever is on the way, so keys go only to this machine like that.
+func readEndpoint(o *object, text string, keys bool) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		o.errorf(o.child("endpoint"), o.place("endpoint"), "endpoint is not http:// or https:// with a host and perhaps a path, as http://127.0.0.1:4318; keys go into headers")
+		return ""
+	case u.Scheme == "http" && keys && !loopback.Host(u.Hostname()):
+		o.errorf(o.child("endpoint"), o.place("endpoint"), "endpoint is http:// on another machine, and headers would go there in clear text: use https://")
+		return ""
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = "/v1/traces"
+	}
+	return u.String()
+}
