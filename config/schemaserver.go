@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"stopgate/gate"
 )
 
 // orVariable: where a number or a flag stands, ${VAR} may stand too.
@@ -36,7 +38,7 @@ func serverSchema() schema {
 	s := strictly("docs/server-file.md has every key.", schema{
 		"listen":        textAbout("Address and port; 127.0.0.1:8790 if not set."),
 		"data":          textAbout("The data directory."),
-		"database":      explained("Not supported yet.", schema{"const": ""}),
+		"database":      textAbout("postgres://…, shared by several replicas; empty: SQLite in data."),
 		"agents":        textAbout("A directory of specs, loaded and watched."),
 		"on_gate_error": orVariable(oneOf("What an allow becomes when the gate itself failed.", "allow", "block")),
 		"durability":    orVariable(oneOf("What a decision survives.", DurablePower, DurableProcess)),
@@ -48,7 +50,9 @@ func serverSchema() schema {
 			"allow": texts("Hosts for hooks of claude-code."), "proxy": textAbout("A proxy's URL."), "ca_file": textAbout("More certificates, in PEM."),
 			"connections": orVariable(wholeFrom("Requests at once.", 1)),
 		}),
-		"models": modelsSchema(),
+		"auth":      authSchema(),
+		"telemetry": telemetrySchema(),
+		"models":    modelsSchema(),
 		"sandbox": strictly("What command hooks run in.", schema{
 			"mode":            orVariable(oneOf("", SandboxAuto, SandboxBubblewrap, SandboxProcess, SandboxContainer, SandboxOff)),
 			"network":         orVariable(flagOf("Leave the host's network to hooks.")),
@@ -72,6 +76,40 @@ func serverSchema() schema {
 	})
 	s["title"] = "The server file stopgate.yaml"
 	return s
+}
+
+func authSchema() schema {
+	granted := func(more schema) schema {
+		more["scopes"] = listOf("What may be done.", schema{"enum": gate.Scopes})
+		more["agents"] = listOf("Of which agents: names, * any text, ? any character; all, if left out.", schema{"type": "string"})
+		return more
+	}
+	return strictly("Who may do what; left out: everybody everything, on a loopback address.", schema{
+		"keys": orVariable(flagOf("API keys, as stopgate key create makes them.")),
+		"oidc": strictly("Tokens of an identity provider.", schema{
+			"issuer": textAbout("Its URL."), "audience": textAbout("One of a token's aud."), "name": textAbout("The claim that names the caller."),
+			"rules": listOf("The first that fits counts.", strictly("", granted(schema{
+				"claim": textAbout("A claim, with a dot for one inside another."), "value": textAbout("What it is, or has in its list."),
+				"agents_claim": textAbout("A claim with further agents."),
+			}))),
+		}),
+		"tls": strictly("The service speaks TLS.", schema{
+			"cert": textAbout("PEM file."), "key": textAbout("PEM file."), "client_ca": textAbout("PEM file of authorities of client certificates."),
+			"clients": listOf("Who comes with one.", strictly("", granted(schema{"name": textAbout("One of the certificate's names.")}))),
+		}),
+	})
+}
+
+func telemetrySchema() schema {
+	return strictly("Traces and profiles.", schema{
+		"endpoint":     textAbout("Collector of OTLP over HTTP; empty: there are no traces."),
+		"headers":      mapOf("Headers for it.", schema{"type": "string"}),
+		"header_files": mapOf("Headers whose value is a file's text.", schema{"type": "string"}),
+		"ca_file":      textAbout("More certificates, in PEM."),
+		"sample":       orVariable(schema{"description": "Share of the traces that is kept.", "type": "number", "exclusiveMinimum": 0, "maximum": 1}),
+		"queue":        orVariable(wholeFrom("Spans that may wait.", 1)),
+		"pprof":        textAbout("Loopback address for profiles."),
+	})
 }
 
 func modelsSchema() schema {
