@@ -8,20 +8,28 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// statement lists what a statement would start, texts that are written into a
+// statement gives what a statement would start, texts that are written into a
 // shell included.
 func (r *reader) statement(source string, s *syntax.Stmt, depth int) {
 	syntax.Walk(s, func(n syntax.Node) bool {
+		if r.over() {
+			return false
+		}
 		switch n := n.(type) {
 		case *syntax.Stmt:
 			if call, ok := n.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
 				c := Command{Assignments: assignments(source, call), Redirections: redirections(source, n)}
-				r.started(c, words(source, call.Args), depth)
-				r.fed(source, n, call, depth)
+				r.started(c, r.words(source, call), depth)
+				r.files(source, call, depth)
+			}
+			if text, ok := given(source, n); ok {
+				r.fed(source, text, n, depth)
 			}
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				r.piped(source, n, depth)
+				if text := r.output(source, n.X); text.ok {
+					r.fed(source, text.text, n.Y, depth)
+				}
 			}
 		}
 		return true
@@ -46,14 +54,9 @@ func redirections(source string, s *syntax.Stmt) []Redirection {
 	return all
 }
 
-// fed reads what a shell takes its commands from: a here document, a here
-// string, or the output of a command as a file, `bash <(echo …)`.
-func (r *reader) fed(source string, s *syntax.Stmt, call *syntax.CallExpr, depth int) {
-	all := words(source, call.Args)
-	if text, ok := given(source, s); ok && readsCommands(all) {
-		r.text(text, depth+1)
-	}
-	if !runsFile(all) {
+// files reads the output of a command as a file of a shell's: `bash <(echo …)`.
+func (r *reader) files(source string, call *syntax.CallExpr, depth int) {
+	if !runsFile(r.words(source, call)) {
 		return
 	}
 	for _, arg := range call.Args {
@@ -63,30 +66,31 @@ func (r *reader) fed(source string, s *syntax.Stmt, call *syntax.CallExpr, depth
 				continue
 			}
 			for _, inner := range file.Stmts {
-				if text, ok := output(source, inner); ok {
-					r.text(text, depth+1)
+				if text := r.output(source, inner); text.ok {
+					r.text(text.text, depth+1)
 				}
 			}
 		}
 	}
 }
 
-// piped reads what the left side of a pipe is known to write, if the right side
-// takes its commands from there.
-func (r *reader) piped(source string, pipe *syntax.BinaryCmd, depth int) {
-	text, known := output(source, pipe.X)
-	call := first(pipe.Y)
-	if !known || call == nil || len(call.Args) == 0 {
+// fed reads what is known to stand on a statement's standard input, from a pipe, a
+// here document or a here string, if a shell or xargs takes it from there.
+func (r *reader) fed(source, text string, s *syntax.Stmt, depth int) {
+	call := first(s)
+	if call == nil || len(call.Args) == 0 {
 		return
 	}
-	all := words(source, call.Args)
+	all := r.words(source, call)
 	if readsCommands(all) {
 		r.text(text, depth+1)
 	}
-	for len(all) > 0 {
+	for len(all) > 0 && r.Spend(1) {
 		c := Command{Program: all[0], Args: all[1:]}
 		if all = started(c); c.Name() == "xargs" && len(all) > 0 { // which ends its command with what it reads
-			r.started(Command{}, slices.Concat(all, literals(strings.Fields(text))), depth+1)
+			if r.Spend(perByte * len(text)) {
+				r.started(Command{}, slices.Concat(all, literals(strings.Fields(unquote.Replace(text)))), depth+1)
+			}
 			return
 		}
 	}
@@ -154,31 +158,93 @@ func quotedMark(w *syntax.Word) bool {
 	return false
 }
 
+// known is what a statement writes, where that is known.
+type known struct {
+	text string
+	ok   bool
+}
+
 // output is what a statement is known to write: echo and printf their arguments,
-// cat its here document, tee and cat what they are piped.
-func output(source string, s *syntax.Stmt) (string, bool) {
+// cat its here document, tee and cat what they are piped, and lists, blocks and
+// the like what is in them.
+func (r *reader) output(source string, s *syntax.Stmt) known {
+	text, asked := r.outputs[s]
+	if !asked && r.Spend(1) {
+		text = r.written(source, s)
+		r.outputs[s] = text
+	}
+	return text
+}
+
+func (r *reader) written(source string, s *syntax.Stmt) known {
 	switch cmd := s.Cmd.(type) {
 	case *syntax.BinaryCmd:
 		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
 			if call, ok := cmd.Y.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && passesOn[word(source, call.Args[0]).Text] {
-				return output(source, cmd.X)
+				return r.output(source, cmd.X)
 			}
+			return known{}
 		}
 	case *syntax.CallExpr:
-		if len(cmd.Args) == 0 {
-			return "", false
-		}
-		all := words(source, cmd.Args)
-		switch (Command{Program: all[0]}).Name() {
-		case "echo":
-			return echoed(all[1:]), true
-		case "printf":
-			return printed(all[1:]), true
-		case "cat", "tee":
-			return given(source, s)
+		return r.callWrites(source, s, cmd)
+	}
+	var b strings.Builder
+	wrote := false
+	for _, inner := range inside(s.Cmd) {
+		if text := r.output(source, inner); text.ok && r.Spend(len(text.text)) {
+			wrote = true
+			b.WriteString(text.text)
 		}
 	}
-	return "", false
+	return known{b.String(), wrote}
+}
+
+// inside are the statements that a compound command would run, all branches of
+// an if.
+func inside(c syntax.Command) []*syntax.Stmt {
+	switch c := c.(type) {
+	case *syntax.BinaryCmd:
+		return []*syntax.Stmt{c.X, c.Y}
+	case *syntax.Block:
+		return c.Stmts
+	case *syntax.Subshell:
+		return c.Stmts
+	case *syntax.WhileClause:
+		return c.Do
+	case *syntax.ForClause:
+		return c.Do
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			return []*syntax.Stmt{c.Stmt}
+		}
+	case *syntax.IfClause:
+		all := slices.Clone(c.Then)
+		if c.Else != nil {
+			all = append(all, inside(c.Else)...)
+		}
+		return all
+	}
+	return nil
+}
+
+func (r *reader) callWrites(source string, s *syntax.Stmt, call *syntax.CallExpr) known {
+	if len(call.Args) == 0 {
+		return known{}
+	}
+	for all := r.words(source, call); len(all) > 0 && r.Spend(1); {
+		c := Command{Program: all[0], Args: all[1:]}
+		switch c.Name() {
+		case "echo":
+			return known{echoed(c.Args), true}
+		case "printf":
+			return known{printed(c.Args), true}
+		case "cat", "tee":
+			text, ok := given(source, s)
+			return known{text, ok}
+		}
+		all = started(c)
+	}
+	return known{}
 }
 
 var passesOn = map[string]bool{"cat": true, "tee": true}
