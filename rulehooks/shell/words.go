@@ -57,7 +57,7 @@ func (r *reader) expanded(source string, w *syntax.Word) []Word {
 			break
 		}
 		made := word(source, one)
-		if !r.Spend(perText + len(made.Text)) {
+		if !r.Spend(perText*braces + len(made.Text)) {
 			break
 		}
 		if made.Text != "" {
