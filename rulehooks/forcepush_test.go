@@ -72,6 +72,9 @@ func TestAXCode23ForcePushInOtherWords(t *testing.T) {
 		{"a loop written into a shell", `for i in 1 2; do echo git push -f; done | sh`},
 		{"a here string into a block", `{ sh; } <<< 'git push -f'`},
 		{"an echo behind a starter", `command echo git push -f | sh`},
+		{"xargs puts it in a place", `echo -f | xargs -I{} git push {} origin`},
+		{"xargs puts it into a text", `echo -f | xargs -I % sh -c 'git push % origin'`},
+		{"xargs puts it behind a plus", `echo main | xargs -I{} git push origin +{}`},
 		{"a shell's arguments by number", `sh -c 'git push $1 "${2}"' _ origin +main`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -93,6 +96,7 @@ func TestAXCode23ForcePushInOtherWords(t *testing.T) {
 		{"a block that is shown", `{ echo git push -f; } | less`},
 		{"a shell's other arguments", `sh -c 'git push "$1"' _ origin -f`},
 		{"rebase of a branch", `git rebase --onto main x -f`},
+		{"xargs puts it elsewhere", `echo -f | xargs -I{} sh -c 'git push; tail {}'`},
 		{"each submodule", `git submodule foreach 'git push origin main'`},
 		{"a long text without one", strings.Repeat("some words, ", 100_000)},
 	} {
