@@ -123,7 +123,6 @@ func TestAXCode23ForcePushIsReadOrBlocked(t *testing.T) {
 		{"no time", "true", ended, "Blocked by block-force-push hook: the command is too involved"},
 		{"no time for a long text", strings.Repeat("a ", 1<<20), ended, "Blocked by block-force-push hook: the command is too involved"},
 		{"aliases that multiply", aliases(20) + " a0", t.Context(), "Blocked by block-force-push hook: the command is too involved"},
-		{"behind them", aliases(20) + " a0; git push -f", t.Context(), "Blocked"},
 		{"before them", "git push -f;" + aliases(20) + " a0", t.Context(), "Blocked force push"},
 		{"pipes that are not too long", strings.Repeat(cats, 3) + "git push -f", t.Context(), "Blocked force push"},
 	} {

@@ -33,7 +33,7 @@ import (
 type Word struct {
 	Text string // without its quotes
 	// Literal: the text is the word's whole value. If not, a shell would put
-	// something in the place of a part of it: variables, patterns, braces.
+	// something in the place of a part of it: variables, patterns.
 	Literal bool
 }
 

@@ -71,7 +71,7 @@ var starters = map[string]starter{
 	"setpriv": {long: []string{"ruid", "euid", "reuid", "rgid", "egid", "regid", "groups", "inh-caps", "ambient-caps", "bounding-set", "securebits", "pdeathsig", "selinux-label", "apparmor-profile"}},
 	"runuser": {short: "ugGcsw", long: []string{"user", "group", "supp-group", "command", "session-command", "shell", "whitelist-environment"}},
 	"stdbuf":  {short: "ioe", long: []string{"input", "output", "error"}},
-	"chroot":  {short: "", long: []string{"groups", "userspec"}, operands: 1},
+	"chroot":  {long: []string{"groups", "userspec"}, operands: 1},
 	"flock":   {short: "wE", long: []string{"timeout", "conflict-exit-code"}, operands: 1},
 	"strace":  {short: "abeEIoOpPsSuUX"},
 	"busybox": {},
