@@ -1,6 +1,7 @@
 package rulehooks
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -8,15 +9,17 @@ import (
 )
 
 // pushes looks for forced pushes in one call.
-type pushes struct {
-	aliases int // how many were followed: a hostile text can hold very many
-}
-
-const maxAliases = 100
+type pushes struct{ budget *shell.Budget }
 
 // anyForced reports whether a text, read as a shell would, has a forced push.
-func (p *pushes) anyForced(text string) bool {
-	return slices.ContainsFunc(shell.Read(text).Commands, p.forced)
+// settings are those of a git that runs it: they hold for every git below.
+func (p pushes) anyForced(text string, settings []string) bool {
+	for c := range shell.Read(p.budget, text) {
+		if p.forced(c, settings) {
+			return true
+		}
+	}
+	return false
 }
 
 // forced reports whether a command is a git push that may overwrite what the
@@ -25,43 +28,139 @@ func (p *pushes) anyForced(text string) bool {
 // branch is deleted, or that nothing is sent (--dry-run), makes no difference.
 //
 // What is configured elsewhere, as an alias in a file, and what only a running
-// shell knows is not seen.
-func (p *pushes) forced(c shell.Command) bool {
+// shell knows is not seen; but a program that is not known is a git if its
+// arguments are those of a forced push.
+func (p pushes) forced(c shell.Command, settings []string) bool {
 	switch strings.TrimSuffix(c.Name(), ".exe") {
 	case "git":
 	case "git-push", "git-send-pack":
-		return forcedBy(c.Args)
+		return p.budget.Spend(len(c.Args)) && forcedBy(c.Args)
 	default:
+		if !maybeGit(c) {
+			return false
+		}
+	}
+	if !p.budget.Spend(len(c.Args) + len(c.Assignments) + len(settings)) {
 		return false
 	}
-	settings, args := globalOptions(c.Args)
+	own, args := globalOptions(c.Args)
+	settings = slices.Concat(settings, p.inEnvironment(c.Assignments), own)
 	if len(args) == 0 {
 		return false
 	}
-	verb, args := args[0].Text, args[1:]
-	if line, ok := aliasOf(verb, settings); ok && p.aliases < maxAliases {
-		p.aliases++
-		return p.anyForced(line + quoted(args))
-	}
-	if verb != "push" && verb != "send-pack" {
-		return false
-	}
-	return slices.ContainsFunc(settings, forcing) || forcedBy(args)
+	return p.verbForced(args[0].Text, args[1:], settings)
 }
 
-// aliasOf is the shell line that an alias among the settings stands for.
-func aliasOf(verb string, settings []string) (line string, ok bool) {
-	for _, s := range settings {
+// maybeGit reports whether a program that only a running shell knows may be git:
+// $(which git), gi[t].
+func maybeGit(c shell.Command) bool {
+	if c.Name() != "" {
+		return false
+	}
+	matches, _ := path.Match(path.Base(c.Program.Text), "git")
+	return matches || strings.ContainsAny(c.Program.Text, "$`(")
+}
+
+// verbForced reports whether a verb of git's is a forced push, or runs one.
+func (p pushes) verbForced(verb string, args []shell.Word, settings []string) bool {
+	switch verb {
+	case "push", "send-pack":
+		return slices.ContainsFunc(settings, forcing) || forcedBy(args)
+	case "rebase":
+		return slices.ContainsFunc(executed(args), func(text string) bool { return p.anyForced(text, settings) })
+	case "submodule":
+		if words := behind(args, "foreach"); len(words) == 1 {
+			return p.anyForced(words[0].Text, settings)
+		} else if len(words) > 0 {
+			return p.anyForced(shell.Quoted(words), settings)
+		}
+		return false
+	case "bisect":
+		return p.anyForced(shell.Quoted(behind(args, "run")), settings)
+	}
+	if line, at := aliasOf(verb, settings); at >= 0 { // git follows an alias once
+		return p.anyForced(line+shell.Quoted(args), slices.Delete(slices.Clone(settings), at, at+1))
+	}
+	return false
+}
+
+// executed are the texts that git rebase runs.
+func executed(args []shell.Word) (all []string) {
+	for i, a := range args {
+		name, value, joined := strings.Cut(a.Text, "=")
+		switch {
+		case len(name) > len("--e") && abbreviates(name, "--exec") && joined:
+			all = append(all, value)
+		case len(name) > len("--e") && abbreviates(name, "--exec"):
+			if i+1 < len(args) {
+				all = append(all, args[i+1].Text)
+			}
+		case strings.HasPrefix(a.Text, "-") && !strings.HasPrefix(a.Text, "--"):
+			letters, text, is := strings.Cut(a.Text, "x")
+			switch {
+			case !is || strings.ContainsAny(letters, "sXSC"): // whose value it stands in
+			case text != "":
+				all = append(all, text)
+			case i+1 < len(args):
+				all = append(all, args[i+1].Text)
+			}
+		}
+	}
+	return all
+}
+
+// behind are the words that a verb's own verb is given, without its options.
+func behind(args []shell.Word, verb string) []shell.Word {
+	at := slices.IndexFunc(args, func(w shell.Word) bool { return !strings.HasPrefix(w.Text, "-") })
+	if at < 0 || args[at].Text != verb {
+		return nil
+	}
+	args = args[at+1:]
+	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
+		args = args[1:]
+	}
+	return args
+}
+
+// aliasOf is the shell line that an alias among the settings stands for, and which
+// of them that is, -1 where there is none.
+func aliasOf(verb string, settings []string) (line string, at int) {
+	for at, s := range slices.Backward(settings) {
 		key, value, _ := strings.Cut(s, "=")
 		if name, is := strings.CutPrefix(strings.ToLower(key), "alias."); !is || name != strings.ToLower(verb) {
 			continue
 		}
 		if line, runs := strings.CutPrefix(value, "!"); runs {
-			return line, true
+			return line, at
 		}
-		return "git " + value, true
+		return "git " + value, at
 	}
-	return "", false
+	return "", -1
+}
+
+// inEnvironment are the settings that variables have, as
+// GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=a.b GIT_CONFIG_VALUE_0=c.
+func (p pushes) inEnvironment(variables []shell.Assignment) (settings []string) {
+	values := map[string]string{}
+	for _, v := range variables {
+		if n, is := strings.CutPrefix(v.Name, "GIT_CONFIG_VALUE_"); is {
+			values[n] = v.Value.Text
+		}
+	}
+	for _, v := range variables {
+		if n, is := strings.CutPrefix(v.Name, "GIT_CONFIG_KEY_"); is {
+			settings = append(settings, v.Value.Text+"="+values[n])
+		}
+		if v.Name == "GIT_CONFIG_PARAMETERS" { // 'a.b=c' 'd.e'='f'
+			for c := range shell.Read(p.budget, "git "+v.Value.Text) {
+				for _, w := range c.Args {
+					settings = append(settings, w.Text)
+				}
+				break
+			}
+		}
+	}
+	return settings
 }
 
 // forcing reports whether a setting makes every push to a remote a forced one.
@@ -75,14 +174,6 @@ func forcing(setting string) bool {
 		return strings.HasPrefix(value, "+")
 	}
 	return strings.HasSuffix(key, ".mirror") && (!given || !slices.Contains([]string{"false", "no", "off", "0", ""}, strings.ToLower(value)))
-}
-
-func quoted(args []shell.Word) string {
-	var b strings.Builder
-	for _, a := range args {
-		b.WriteString(" '" + strings.ReplaceAll(a.Text, "'", `'\''`) + "'")
-	}
-	return b.String()
 }
 
 // globalOptions are the settings of git's own -c, and the words from the verb on.
@@ -126,7 +217,7 @@ func forcedBy(args []shell.Word) bool {
 				lease = !negated
 			case name != "" && abbreviates(name, "mirror"):
 				mirror = !negated
-			case !joined && valued(name) && len(args) > 0:
+			case !joined && !negated && valued(name) && len(args) > 0:
 				args = args[1:]
 			}
 		case strings.HasPrefix(text, "-") && text != "-":
@@ -152,9 +243,6 @@ func abbreviates(word, option string) bool { return strings.HasPrefix(option, wo
 
 // valued reports whether a long option of git push takes the next word.
 func valued(name string) bool {
-	switch name {
-	case "repo", "receive-pack", "exec", "push-option", "recurse-submodules":
-		return true
-	}
-	return false
+	return slices.ContainsFunc([]string{"repo", "receive-pack", "exec", "push-option", "recurse-submodules"},
+		func(option string) bool { return abbreviates(name, option) })
 }

@@ -12,17 +12,18 @@ import (
 	"strings"
 
 	"stopgate/gate"
+	"stopgate/rulehooks/shell"
 )
 
 // Evaluate asks a rule hook; it is a [gate.EvaluatorFunc]. What a rule only logs
 // is the evidence's standard error, as of a command that does the same. A rule
 // that is not known is no verdict.
-func Evaluate(_ context.Context, in gate.Input) gate.Verdict {
+func Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	switch in.Hook.Pack {
 	case "format-after-edit":
 		return gate.Verdict{Outcome: gate.Allow, AdditionalContext: "Files were edited: run the project's formatter on them before you go on."}
 	case "block-force-push":
-		return blockForcePush(in.Context)
+		return blockForcePush(ctx, in.Context)
 	case "require-tests-on-stop":
 		return logged("The agent stops: see that the project's tests were run and pass.")
 	case "protect-env-files":
@@ -38,10 +39,15 @@ func logged(text string) gate.Verdict {
 	return gate.Verdict{Outcome: gate.Allow, Evidence: &gate.Evidence{Stderr: gate.CutEvidence(text)}}
 }
 
-// blockForcePush reads the command as a shell would (spec/ax-code.md 23).
-func blockForcePush(args []byte) gate.Verdict {
-	if (&pushes{}).anyForced(commandIn(args)) {
+// blockForcePush reads the command as a shell would (spec/ax-code.md 23). What it
+// cannot read to the end, within the budget or in time, it does not let pass.
+func blockForcePush(ctx context.Context, args []byte) gate.Verdict {
+	p := pushes{shell.NewBudget(ctx)}
+	switch {
+	case p.anyForced(commandIn(args), nil):
 		return gate.Verdict{Outcome: gate.Block, Reason: "Blocked force push by block-force-push hook"}
+	case p.budget.Spent():
+		return gate.Verdict{Outcome: gate.Block, Reason: "Blocked by block-force-push hook: the command is too involved to tell whether it forces a push; run it in simpler parts"}
 	}
 	return gate.Verdict{Outcome: gate.Allow}
 }

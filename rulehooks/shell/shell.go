@@ -1,9 +1,12 @@
 // Package shell says which programs a command line would start, reading it as a
 // shell does, without running anything:
 //
-//	reading := shell.Read(`cd d && sudo bash -c 'git push -f'`)
-//	for _, c := range reading.Commands {
+//	budget := shell.NewBudget(ctx)
+//	for c := range shell.Read(budget, `cd d && sudo bash -c 'git push -f'`) {
 //		fmt.Println(c.Name(), c.Args) // cd, then sudo, bash and git
+//	}
+//	if budget.Spent() {
+//		fmt.Println("and who knows what else")
 //	}
 //
 // It goes into what a shell would go into: lists, subshells, functions, `$( )`,
@@ -18,6 +21,7 @@
 package shell
 
 import (
+	"iter"
 	"path"
 	"regexp"
 	"strings"
@@ -29,7 +33,7 @@ import (
 type Word struct {
 	Text string // without its quotes
 	// Literal: the text is the word's whole value. If not, a shell would put
-	// something in the place of a part of it: variables, patterns, braces.
+	// something in the place of a part of it: variables, patterns.
 	Literal bool
 }
 
@@ -47,28 +51,24 @@ type Redirection struct {
 
 // Command is one program that would be started, or a builtin.
 type Command struct {
-	Program      Word
-	Args         []Word
+	Program Word
+	Args    []Word
+	// Assignments are those of the command, and of what starts it: `A=b env C=d make`.
 	Assignments  []Assignment
 	Redirections []Redirection
+	// Guessed: the text is no shell that this package can read, or is beyond one
+	// of its bounds. Whatever word of it might be a program is one.
+	Guessed bool
 }
 
 // Name is the program without its directory, "" where only a running shell
-// knows it.
+// knows it: `"$PREFIX"/bin/git` is a git.
 func (c Command) Name() string {
-	if !c.Program.Literal {
+	name := path.Base(c.Program.Text)
+	if !c.Program.Literal && strings.ContainsAny(name, "$`*?[](){}~") {
 		return ""
 	}
-	return path.Base(c.Program.Text)
-}
-
-// Reading is what a command line would start.
-type Reading struct {
-	// Commands are in the order of the text, one that starts another before it.
-	Commands []Command
-	// Guessed: some of the text is no shell that this package can read, or is
-	// beyond one of its bounds. Whatever word of it might be a program is one.
-	Guessed bool
+	return name
 }
 
 // Bounds of a reading. What is beyond them is guessed at.
@@ -78,34 +78,40 @@ const (
 	// maxNesting is how many openings a text that is parsed has: the parser
 	// recurses on them.
 	maxNesting = 4000
-	// maxWork is how much is parsed in all, texts inside texts counted for each
-	// way that leads to them: those can multiply.
-	maxWork = 4 * MaxBytes
-	// guessedArgs is how many arguments a program has that is guessed at.
-	guessedArgs = 1000
 )
 
-// Read reads a command line. It never fails: a shell that runs what it can of a
-// broken text is to be expected.
-func Read(text string) Reading {
-	r := &reader{}
-	r.text(text, 0)
-	if r.work > maxWork {
-		r.guess(text)
+// Read gives what a command line would start, in the order of the text, one that
+// starts another before it. It never fails: a shell that runs what it can of a
+// broken text is to be expected. Where the budget is spent it ends early.
+func Read(budget *Budget, text string) iter.Seq[Command] {
+	return func(yield func(Command) bool) {
+		r := &reader{Budget: budget, yield: yield, outputs: map[*syntax.Stmt]known{}, calls: map[*syntax.CallExpr][]Word{}}
+		r.text(text, 0)
 	}
-	return r.Reading
 }
 
-// reader gathers what one text, and those inside it, would start.
+// reader gives what one text, and those inside it, would start.
 type reader struct {
-	Reading
-	work int // bytes, and some for each text
+	*Budget
+	yield   func(Command) bool
+	stopped bool                        // nobody wants more
+	outputs map[*syntax.Stmt]known      // of the statements of a pipe, each of which would ask all before it
+	calls   map[*syntax.CallExpr][]Word // what is worked out of braces may be long
+}
+
+// over reports whether the reading ends here.
+func (r *reader) over() bool { return r.stopped || r.Spent() }
+
+func (r *reader) give(c Command) {
+	if r.Spend(1) && !r.stopped {
+		r.stopped = !r.yield(c)
+	}
 }
 
 // text reads one text at a depth of texts inside texts.
 func (r *reader) text(text string, depth int) {
-	if r.work += len(text) + 64; r.work > maxWork {
-		return // Read guesses at the whole
+	if r.stopped || !r.Spend(perByte*min(len(text), MaxBytes)+perText) {
+		return
 	}
 	if len(text) > MaxBytes || depth > MaxDepth || len(openings.FindAllStringIndex(text, maxNesting)) == maxNesting {
 		r.guess(text)
@@ -139,26 +145,4 @@ func parse(text string) (statements []*syntax.Stmt, rest string) {
 		statements, end = append(statements, s), s.End().Offset()
 	}
 	return statements, ""
-}
-
-// guess takes every word for a program, and what follows it up to a separator
-// for its arguments, as if there were no quotes: it finds too much rather than
-// too little.
-func (r *reader) guess(text string) {
-	r.Guessed = true
-	plain := strings.NewReplacer(`'`, ``, `"`, ``, `\`, ``).Replace(text)
-	for piece := range strings.FieldsFuncSeq(plain, func(c rune) bool { return strings.ContainsRune("\n;|&(){}`$<>", c) }) {
-		all := literals(strings.Fields(piece))
-		for i := range all {
-			r.Commands = append(r.Commands, Command{Program: all[i], Args: all[i+1 : min(i+1+guessedArgs, len(all))]})
-		}
-	}
-}
-
-func literals(words []string) []Word {
-	all := make([]Word, len(words))
-	for i, w := range words {
-		all[i] = Word{w, true}
-	}
-	return all
 }

@@ -1,15 +1,29 @@
 package shell
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// read is all that a text would start, and whether some of it is guessed.
+func read(t *testing.T, text string) (all []Command, guessed bool) {
+	t.Helper()
+	budget := NewBudget(t.Context())
+	for c := range Read(budget, text) {
+		all, guessed = append(all, c), guessed || c.Guessed
+	}
+	if budget.Spent() {
+		t.Errorf("%.80q spends the budget", text)
+	}
+	return all, guessed
+}
+
 // shown are the commands in a line each; ~ marks words that are not literal.
-func shown(r Reading) (all []string) {
-	for _, c := range r.Commands {
+func shown(commands []Command) (all []string) {
+	for _, c := range commands {
 		line := ""
 		for _, w := range append([]Word{c.Program}, c.Args...) {
 			if !w.Literal {
@@ -30,7 +44,7 @@ func TestRead(t *testing.T) {
 		{"words", `git  push origin`, []string{"git|push|origin"}},
 		{"quotes", `g'i't "pu"sh \-\-force $'a\tb' "a\"b\x" ''`, []string{"git|push|--force|a\tb|a\"b\\x|"}},
 		{"a line that goes on", "git push \\\n --force", []string{"git|push|--force"}},
-		{"not literal", `echo $A "b$C" *.go ~/x {a,b} "~" "*" \* $(true)`, []string{"echo|~$A|~b$C|~*.go|~~/x|~{a,b}|~|*|*|~$(true)", "true"}},
+		{"not literal", `echo $A "b$C" *.go ~/x {a,b} "~" "*" \* $(true)`, []string{"echo|~$A|~b$C|~*.go|~~/x|a|b|~|*|*|~$(true)", "true"}},
 		{"lists", `a; b && c || d & e | f`, []string{"a", "b", "c", "d", "e", "f"}},
 		{"subshells and groups", `(a; b); { c; }; ! d; time e`, []string{"a", "b", "c", "d", "e"}},
 		{"substitutions", "a $(b) `c` <(d) \"$(e)\" ${x:-$(f)} $((1 + $(g)))", []string{"a|~$(b)|~`c`|~<(d)|~$(e)|~${x:-$(f)}|~$((1 + $(g)))", "b", "c", "d", "e", "f", "g"}},
@@ -49,7 +63,7 @@ func TestRead(t *testing.T) {
 		{"trap", `trap 'a' EXIT`, []string{"trap|a|EXIT", "a"}},
 		{"watch and su", `watch -n 5 'a b'; su -c 'c d' me; su me --command='e'; script -c f /dev/null`,
 			[]string{"watch|-n|5|a b", "a|b", "su|-c|c d|me", "c|d", "su|me|--command=e", "e", "script|-c|f|/dev/null", "f"}},
-		{"env", `env -i -u A B=c D=e a b=c; env -S 'x y'`, []string{"env|-i|-u|A|B=c|D=e|a|b=c", "a|b=c", "env|-S|x y", "x|y"}},
+		{"env", `env -i -u A B=c D=e a b=c; env -S 'x y'`, []string{"env|-i|-u|A|B=c|D=e|a|b=c", "a|b=c", "env|-S|x y", "env|x|y", "x|y"}},
 		{"sudo", `sudo -n -u me A=b -- a -n`, []string{"sudo|-n|-u|me|A=b|--|a|-n", "a|-n"}},
 		{"starters", `nohup nice -n 5 timeout -k 1 10s stdbuf -oL setsid command exec -a x a`,
 			[]string{"nohup|nice|-n|5|timeout|-k|1|10s|stdbuf|-oL|setsid|command|exec|-a|x|a", "nice|-n|5|timeout|-k|1|10s|stdbuf|-oL|setsid|command|exec|-a|x|a",
@@ -76,11 +90,11 @@ func TestRead(t *testing.T) {
 		{"an unknown text into a shell", `curl x | sh`, []string{"curl|x", "sh"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := Read(tt.text)
-			if diff := cmp.Diff(tt.want, shown(r)); diff != "" {
+			commands, guessed := read(t, tt.text)
+			if diff := cmp.Diff(tt.want, shown(commands)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			if r.Guessed {
+			if guessed {
 				t.Error("guessed")
 			}
 		})
@@ -88,24 +102,27 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadCommand(t *testing.T) {
-	r := Read(`A=b C="$D" /usr/bin/make all 2>>log <in >&2`)
+	commands, _ := read(t, `A=b C="$D" /usr/bin/make all 2>>log <in >&2`)
 	want := []Command{{Program: Word{"/usr/bin/make", true}, Args: []Word{{"all", true}},
 		Assignments:  []Assignment{{"A", Word{"b", true}}, {"C", Word{"$D", false}}},
 		Redirections: []Redirection{{">>", Word{"log", true}}, {"<", Word{"in", true}}, {">&", Word{"2", true}}}}}
-	if diff := cmp.Diff(want, r.Commands); diff != "" {
+	if diff := cmp.Diff(want, commands); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if got := r.Commands[0].Name(); got != "make" {
+	if got := commands[0].Name(); got != "make" {
 		t.Errorf("Name() = %q", got)
 	}
-	if got := Read(`"$X/git" push`).Commands[0].Name(); got != "" {
-		t.Errorf("Name() of what nobody knows = %q", got)
+	for _, tt := range []struct{ text, want string }{{`"$X/git" push`, "git"}, {`~/bin/git`, "git"}, {`$X`, ""}, {`a/gi?`, ""}, {`$(a /git)`, ""}, {`"${a:-/git}"`, ""}} {
+		commands, _ := read(t, tt.text)
+		if got := commands[0].Name(); got != tt.want {
+			t.Errorf("Name() of %s = %q, want %q", tt.text, got, tt.want)
+		}
 	}
 }
 
-// holds reports whether a reading has a command of these words.
-func holds(r Reading, words ...string) bool {
-	for _, c := range r.Commands {
+// holds reports whether there is a command of these words.
+func holds(commands []Command, words ...string) bool {
+	for _, c := range commands {
 		if c.Program.Text != words[0] || len(c.Args) < len(words)-1 {
 			continue
 		}
@@ -134,15 +151,63 @@ func TestReadGuesses(t *testing.T) {
 		{"a great many substitutions", strings.Repeat("$(", MaxBytes/2-10) + " a b"},
 		{"a great many ifs", strings.Repeat("if ", MaxBytes/3-10) + " a b"},
 		{"a great many parameters", strings.Repeat("${x:-", MaxBytes/5-10) + " $(a b"},
-		{"texts that multiply", strings.Repeat(`$(echo "`, 60) + "a b" + strings.Repeat(`" | sh)`, 60)},
-		{"in the middle of texts that multiply", "a b;" + strings.Repeat(`$(echo "`, 60) + strings.Repeat(`" | sh)`, 60)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := Read(tt.text)
-			if !r.Guessed || !holds(r, "a", "b") {
-				t.Errorf("guessed %v, %d commands, among them %q", r.Guessed, len(r.Commands), shown(Reading{Commands: r.Commands[:min(5, len(r.Commands))]}))
+			commands, guessed := read(t, tt.text)
+			if !guessed || !holds(commands, "a", "b") {
+				t.Errorf("guessed %v, %d commands, among them %q", guessed, len(commands), shown(commands[:min(5, len(commands))]))
 			}
 		})
+	}
+}
+
+// What a text comes to can be far more than it is.
+func TestReadSpendsTheBudget(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name, text string
+		ctx        context.Context
+		spent      bool
+	}{
+		{"texts that multiply", strings.Repeat(`$(echo "`, 60) + "a b" + strings.Repeat(`" | sh)`, 60), t.Context(), true},
+		{"braces that multiply", "a " + strings.Repeat("{a,b}", 30), t.Context(), true},
+		{"braces in braces", "a " + strings.Repeat("{a,", 100) + strings.Repeat("}", 100), t.Context(), true},
+		{"a row without an end", "a {1..9999999999}", t.Context(), true},
+		{"arguments that multiply", "sh -c '" + strings.Repeat("$@ ", 9000) + "' " + strings.Repeat(" a", 9000), t.Context(), true},
+		{"the time", "a", ended, true},
+		{"the time of a long text", strings.Repeat("a ", MaxBytes), ended, true},
+		{"an ordinary one", "a && b", t.Context(), false},
+		{"a long one", strings.Repeat("a ", 1<<17), t.Context(), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			budget := NewBudget(tt.ctx)
+			for range Read(budget, tt.text) {
+			}
+			if budget.Spent() != tt.spent {
+				t.Errorf("spent: %v", budget.Spent())
+			}
+		})
+	}
+}
+
+// The readings of one decision share its budget.
+func TestBudgetIsShared(t *testing.T) {
+	budget := NewBudget(t.Context())
+	for n := 0; !budget.Spent(); n++ {
+		if n > 10 {
+			t.Fatalf("read %d texts", n)
+		}
+		for range Read(budget, "a #"+strings.Repeat("b", MaxBytes-10)) {
+		}
+	}
+}
+
+func TestReadEndsWithItsReader(t *testing.T) {
+	for _, text := range []string{"a; a", "bash -c 'a; a'", "env a a; a", strings.Repeat("a ", MaxBytes)} {
+		for range Read(NewBudget(t.Context()), text) {
+			break
+		}
 	}
 }
 
@@ -156,8 +221,12 @@ func TestReadIsBounded(t *testing.T) {
 		for _, size := range []int{MaxBytes, 3 * MaxBytes} {
 			t.Run(tt.name, func(t *testing.T) {
 				text := strings.Repeat(tt.part, size/len(tt.part))
-				if r := Read(text); len(r.Commands) > len(text) {
-					t.Errorf("%d bytes give %d commands", len(text), len(r.Commands))
+				commands := 0
+				for range Read(NewBudget(t.Context()), text) {
+					commands++
+				}
+				if commands > len(text) {
+					t.Errorf("%d bytes give %d commands", len(text), commands)
 				}
 			})
 		}
@@ -169,7 +238,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, c := range Read(text).Commands {
+		for c := range Read(NewBudget(t.Context()), text) {
 			if c.Program.Text == "" && len(c.Args) == 0 && c.Assignments == nil && c.Redirections == nil && !strings.ContainsAny(text, `'"$`) {
 				t.Errorf("%q starts nothing", text)
 			}

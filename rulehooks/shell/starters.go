@@ -5,25 +5,40 @@ import (
 	"strings"
 )
 
-// started adds a command and all that it would start itself.
+// started gives a command and all that it would start itself.
 func (r *reader) started(c Command, words []Word, depth int) {
 	if depth > MaxDepth {
 		r.guess(joined(words))
 		return
 	}
-	for len(words) > 0 && !strings.HasPrefix(words[0].Text, "-") {
+	for len(words) > 0 && !strings.HasPrefix(words[0].Text, "-") && !r.over() {
 		c.Program, c.Args = words[0], words[1:]
-		r.Commands = append(r.Commands, c)
-		if text, ok := runsText(c); ok {
+		r.give(c)
+		for _, text := range r.runsTexts(c) {
 			r.text(text, depth+1)
 		}
 		if c.Name() == "find" {
 			for _, words := range findActions(c.Args) {
-				r.started(Command{}, words, depth+1)
+				r.started(Command{Assignments: slices.Clip(c.Assignments)}, words, depth+1)
 			}
 		}
-		words, c = started(c), Command{}
+		words = started(c)
+		c = Command{Assignments: append(c.Assignments, variables(c, words)...)}
 	}
+}
+
+// variables are those that a command sets for the words that it starts: those of
+// env A=b make.
+func variables(c Command, started []Word) (all []Assignment) {
+	if !starters[c.Name()].variables {
+		return nil
+	}
+	for _, w := range c.Args[:len(c.Args)-len(started)] {
+		if name, value, is := strings.Cut(w.Text, "="); is && !strings.HasPrefix(name, "-") {
+			all = append(all, Assignment{name, Word{value, w.Literal}})
+		}
+	}
+	return all
 }
 
 // starter is a program that starts another, which it is given as words.
@@ -37,7 +52,7 @@ type starter struct {
 
 var starters = map[string]starter{
 	"env":     {short: "uCS", long: []string{"unset", "chdir", "split-string"}, variables: true},
-	"sudo":    {short: "ughpCDrtTUR", long: []string{"user", "group", "host", "prompt", "close-from", "chdir", "role", "type", "command-timeout", "other-user", "chroot"}, variables: true},
+	"sudo":    {short: "ughpCDrtTUR", long: []string{"user", "group", "host", "prompt", "close-from", "chdir", "role", "type", "command-timeout", "other-user", "chroot"}, variables: true, names: "lv"},
 	"doas":    {short: "uC"},
 	"command": {names: "vV"},
 	"builtin": {},
@@ -48,9 +63,17 @@ var starters = map[string]starter{
 	"timeout": {short: "ks", long: []string{"kill-after", "signal"}, operands: 1},
 	"nice":    {short: "n", long: []string{"adjustment"}},
 	"ionice":  {short: "cn", long: []string{"class", "classdata"}},
+	"chrt":    {short: "TPD", long: []string{"sched-runtime", "sched-period", "sched-deadline"}, operands: 1},
+	"taskset": {operands: 1},
+	"prlimit": {short: "po", long: []string{"pid", "output"}},
+	"unshare": {short: "RwSGl", long: []string{"root", "wd", "setuid", "setgid", "map-user", "map-group", "map-users", "map-groups", "propagation", "setgroups", "monotonic", "boottime", "load-interp"}},
+	"nsenter": {short: "tSG", long: []string{"target", "setuid", "setgid"}},
+	"setpriv": {long: []string{"ruid", "euid", "reuid", "rgid", "egid", "regid", "groups", "inh-caps", "ambient-caps", "bounding-set", "securebits", "pdeathsig", "selinux-label", "apparmor-profile"}},
+	"runuser": {short: "ugGcsw", long: []string{"user", "group", "supp-group", "command", "session-command", "shell", "whitelist-environment"}},
 	"stdbuf":  {short: "ioe", long: []string{"input", "output", "error"}},
-	"chroot":  {operands: 1},
+	"chroot":  {long: []string{"groups", "userspec"}, operands: 1},
 	"flock":   {short: "wE", long: []string{"timeout", "conflict-exit-code"}, operands: 1},
+	"strace":  {short: "abeEIoOpPsSuUX"},
 	"busybox": {},
 	"xargs":   {short: "IndPLsaE", long: []string{"max-args", "delimiter", "max-procs", "max-lines", "max-chars", "arg-file", "process-slot-var"}},
 }
@@ -61,7 +84,7 @@ var starters = map[string]starter{
 func started(c Command) []Word {
 	s, known := starters[c.Name()]
 	if !known {
-		if strings.HasPrefix(c.Program.Text, "$") && !c.Program.Literal {
+		if unknown(c) {
 			return c.Args
 		}
 		return nil
@@ -70,7 +93,7 @@ func started(c Command) []Word {
 	if strings.ContainsAny(letters, s.names) {
 		return nil
 	}
-	for s.variables && len(rest) > 0 && strings.Contains(rest[0].Text, "=") {
+	for s.variables && len(rest) > 0 && (rest[0].Text == "-" || strings.Contains(rest[0].Text, "=")) { // env - A=b make
 		rest = rest[1:]
 	}
 	if len(rest) > 0 && rest[0].Text == "--" {
@@ -79,8 +102,12 @@ func started(c Command) []Word {
 	return rest[min(s.operands, len(rest)):]
 }
 
-// operands are the words after the options, and the letters of those. short and
-// long are the options that take the next word if nothing hangs on them.
+// unknown reports whether a command may be any, as $SUDO.
+func unknown(c Command) bool { return !c.Program.Literal && strings.HasPrefix(c.Program.Text, "$") }
+
+// operands are the words after the options, and the letters of those; a letter
+// with a plus takes back one with a minus. short and long are the options that
+// take the next word if nothing hangs on them.
 func operands(args []Word, short string, long []string) (rest []Word, letters string) {
 	for len(args) > 0 {
 		text := args[0].Text
@@ -92,111 +119,28 @@ func operands(args []Word, short string, long []string) (rest []Word, letters st
 			break
 		}
 		var takes bool
-		if name, ok := strings.CutPrefix(text, "--"); ok {
-			takes = slices.Contains(long, name)
+		if name, ok := strings.CutPrefix(text, "--"); ok { // any beginning does
+			takes = slices.ContainsFunc(long, func(option string) bool { return strings.HasPrefix(option, name) })
 		} else {
 			at := strings.IndexAny(text[1:], short)
 			takes = at == len(text)-2
 			if at >= 0 {
 				text = text[:at+2]
 			}
-			letters += text[1:]
+			if letters += text[1:]; text[0] == '+' {
+				letters = strings.Map(func(l rune) rune {
+					if strings.ContainsRune(text, l) {
+						return -1
+					}
+					return l
+				}, letters)
+			}
 		}
 		if takes && len(args) > 0 {
 			args = args[1:]
 		}
 	}
 	return args, letters
-}
-
-// shells are programs that run a text with -c, and else what they read.
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "fish": true, "rbash": true}
-
-// shellOperands are the operands of a shell.
-func shellOperands(args []Word) (rest []Word, letters string) {
-	return operands(args, "oO", []string{"rcfile", "init-file"})
-}
-
-// runsText is the text that a command runs as a shell would; ok is false where it
-// runs none.
-func runsText(c Command) (text string, ok bool) {
-	switch name := c.Name(); name {
-	case "eval":
-		return joined(c.Args), true
-	case "trap":
-		rest, _ := operands(c.Args, "", nil)
-		return joined(rest[:min(1, len(rest))]), true
-	case "watch":
-		rest, _ := operands(c.Args, "n", []string{"interval"})
-		return joined(rest), true
-	case "su", "runuser", "script":
-		return optionText(c.Args, "-c", "--command", "--session-command")
-	case "flock": // flock FILE -c TEXT
-		return optionText(c.Args[:min(len(c.Args), 8)], "-c", "--command")
-	case "env":
-		rest, _ := operands(c.Args, starters[name].short, starters[name].long)
-		return optionText(c.Args[:len(c.Args)-len(rest)], "-S", "--split-string")
-	default:
-		if !shells[name] {
-			return "", false
-		}
-	}
-	rest, letters := shellOperands(c.Args)
-	if !strings.Contains(letters, "c") || len(rest) == 0 {
-		return "", false
-	}
-	return rest[0].Text, true
-}
-
-// optionText is what stands behind one of these options.
-func optionText(args []Word, options ...string) (string, bool) {
-	for i, a := range args {
-		for _, option := range options {
-			rest, ok := strings.CutPrefix(a.Text, option)
-			switch {
-			case !ok:
-			case rest == "" && i+1 < len(args):
-				return args[i+1].Text, true
-			case rest != "" && strings.HasPrefix(option, "--") == strings.HasPrefix(rest, "="):
-				return strings.TrimPrefix(rest, "="), true
-			}
-		}
-	}
-	return "", false
-}
-
-// readsCommands reports whether a command is, or starts, a shell that takes its
-// commands from standard input.
-func readsCommands(words []Word) bool {
-	for len(words) > 0 {
-		c := Command{Program: words[0], Args: words[1:]}
-		if shells[c.Name()] {
-			rest, letters := shellOperands(c.Args)
-			file := len(rest) > 0 && rest[0].Text != "-" && rest[0].Text != "/dev/stdin"
-			return !strings.Contains(letters, "c") && (!file || strings.Contains(letters, "s"))
-		}
-		if reads[c.Name()] {
-			return len(c.Args) > 0 && c.Args[0].Text == "/dev/stdin"
-		}
-		words = started(c)
-	}
-	return false
-}
-
-// reads are the builtins that read a file's commands.
-var reads = map[string]bool{"source": true, ".": true}
-
-// runsFile reports whether a command, or one that it starts, runs a file as a
-// shell does.
-func runsFile(words []Word) bool {
-	for len(words) > 0 {
-		c := Command{Program: words[0], Args: words[1:]}
-		if shells[c.Name()] || reads[c.Name()] {
-			return true
-		}
-		words = started(c)
-	}
-	return false
 }
 
 // findActions are the commands that find starts.

@@ -1,27 +1,34 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// statement lists what a statement would start, texts that are written into a
+// statement gives what a statement would start, texts that are written into a
 // shell included.
 func (r *reader) statement(source string, s *syntax.Stmt, depth int) {
 	syntax.Walk(s, func(n syntax.Node) bool {
+		if r.over() {
+			return false
+		}
 		switch n := n.(type) {
 		case *syntax.Stmt:
 			if call, ok := n.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
 				c := Command{Assignments: assignments(source, call), Redirections: redirections(source, n)}
-				r.started(c, words(source, call.Args), depth)
-				r.fed(source, n, call, depth)
+				r.started(c, r.words(source, call), depth)
+				r.files(source, call, depth)
+			}
+			if text, ok := given(source, n); ok {
+				r.fed(source, text, n, depth)
 			}
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				r.piped(source, n, depth)
+				if text := r.output(source, n.X); text.ok {
+					r.fed(source, text.text, n.Y, depth)
+				}
 			}
 		}
 		return true
@@ -46,14 +53,9 @@ func redirections(source string, s *syntax.Stmt) []Redirection {
 	return all
 }
 
-// fed reads what a shell takes its commands from: a here document, a here
-// string, or the output of a command as a file, `bash <(echo …)`.
-func (r *reader) fed(source string, s *syntax.Stmt, call *syntax.CallExpr, depth int) {
-	all := words(source, call.Args)
-	if text, ok := given(source, s); ok && readsCommands(all) {
-		r.text(text, depth+1)
-	}
-	if !runsFile(all) {
+// files reads the output of a command as a file of a shell's: `bash <(echo …)`.
+func (r *reader) files(source string, call *syntax.CallExpr, depth int) {
+	if !runsFile(r.words(source, call)) {
 		return
 	}
 	for _, arg := range call.Args {
@@ -63,33 +65,54 @@ func (r *reader) fed(source string, s *syntax.Stmt, call *syntax.CallExpr, depth
 				continue
 			}
 			for _, inner := range file.Stmts {
-				if text, ok := output(source, inner); ok {
-					r.text(text, depth+1)
+				if text := r.output(source, inner); text.ok {
+					r.text(text.text, depth+1)
 				}
 			}
 		}
 	}
 }
 
-// piped reads what the left side of a pipe is known to write, if the right side
-// takes its commands from there.
-func (r *reader) piped(source string, pipe *syntax.BinaryCmd, depth int) {
-	text, known := output(source, pipe.X)
-	call := first(pipe.Y)
-	if !known || call == nil || len(call.Args) == 0 {
+// fed reads what is known to stand on a statement's standard input, from a pipe, a
+// here document or a here string, if a shell or xargs takes it from there.
+func (r *reader) fed(source, text string, s *syntax.Stmt, depth int) {
+	call := first(s)
+	if call == nil || len(call.Args) == 0 {
 		return
 	}
-	all := words(source, call.Args)
+	all := r.words(source, call)
 	if readsCommands(all) {
 		r.text(text, depth+1)
 	}
-	for len(all) > 0 {
+	for len(all) > 0 && r.Spend(1) {
 		c := Command{Program: all[0], Args: all[1:]}
-		if all = started(c); c.Name() == "xargs" && len(all) > 0 { // which ends its command with what it reads
-			r.started(Command{}, slices.Concat(all, literals(strings.Fields(text))), depth+1)
+		if all = started(c); c.Name() == "xargs" && len(all) > 0 {
+			r.appended(c, all, text, depth)
 			return
 		}
 	}
+}
+
+// appended gives the command that an xargs starts with what it reads behind it, or
+// with -I in the places of a mark.
+func (r *reader) appended(xargs Command, started []Word, text string, depth int) {
+	if !r.Spend(perByte * len(text)) {
+		return
+	}
+	read := literals(strings.Fields(unquote.Replace(text)))
+	marks := r.optionTexts(xargs.Args[:len(xargs.Args)-len(started)], 'I', "replace")
+	if len(marks) == 0 || marks[0].text == "" {
+		r.started(Command{}, slices.Concat(started, read), depth+1)
+		return
+	}
+	mark, line := marks[0].text, joined(read)
+	replaced := slices.Clone(started)
+	for i, w := range started {
+		if r.Spend(perByte * strings.Count(w.Text, mark) * len(line)) {
+			replaced[i].Text = strings.ReplaceAll(w.Text, mark, line)
+		}
+	}
+	r.started(Command{}, replaced, depth+1)
 }
 
 // first is the command of a statement that gets its standard input first.
@@ -152,84 +175,6 @@ func quotedMark(w *syntax.Word) bool {
 		}
 	}
 	return false
-}
-
-// output is what a statement is known to write: echo and printf their arguments,
-// cat its here document, tee and cat what they are piped.
-func output(source string, s *syntax.Stmt) (string, bool) {
-	switch cmd := s.Cmd.(type) {
-	case *syntax.BinaryCmd:
-		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
-			if call, ok := cmd.Y.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && passesOn[word(source, call.Args[0]).Text] {
-				return output(source, cmd.X)
-			}
-		}
-	case *syntax.CallExpr:
-		if len(cmd.Args) == 0 {
-			return "", false
-		}
-		all := words(source, cmd.Args)
-		switch (Command{Program: all[0]}).Name() {
-		case "echo":
-			return echoed(all[1:]), true
-		case "printf":
-			return printed(all[1:]), true
-		case "cat", "tee":
-			return given(source, s)
-		}
-	}
-	return "", false
-}
-
-var passesOn = map[string]bool{"cat": true, "tee": true}
-
-// echoed is what echo writes; what it takes for escapes depends on the shell, so
-// they always count.
-func echoed(args []Word) string {
-	for len(args) > 0 && echoOption.MatchString(args[0].Text) {
-		args = args[1:]
-	}
-	return lineBreaks(joined(args)) + "\n"
-}
-
-var echoOption = regexp.MustCompile(`^-[neE]+$`)
-
-// printed is what printf writes, near enough for what a shell reads: each of the
-// plain verbs has an argument in its place, others are left out.
-func printed(args []Word) string {
-	if len(args) > 0 && args[0].Text == "--" {
-		args = args[1:]
-	}
-	if len(args) == 0 {
-		return ""
-	}
-	format, rest := args[0].Text, args[1:]
-	var b strings.Builder
-	for b.Len() < MaxBytes {
-		before := len(rest)
-		b.WriteString(printfVerb.ReplaceAllStringFunc(format, func(verb string) string {
-			if verb == "%%" {
-				return "%"
-			}
-			if len(rest) == 0 {
-				return ""
-			}
-			text := rest[0].Text
-			rest = rest[1:]
-			return text
-		}))
-		if len(rest) == 0 || len(rest) == before {
-			break
-		}
-	}
-	return lineBreaks(b.String())
-}
-
-var printfVerb = regexp.MustCompile(`%[-+ #0-9.*]*[a-zA-Z%]`)
-
-// lineBreaks makes line breaks and tabs of those that are written as escapes.
-func lineBreaks(s string) string {
-	return strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(s)
 }
 
 func joined(args []Word) string {

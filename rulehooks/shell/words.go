@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -16,10 +17,60 @@ func word(source string, w *syntax.Word) Word {
 	return Word{text, literal}
 }
 
-func words(source string, list []*syntax.Word) []Word {
-	all := make([]Word, len(list))
-	for i, w := range list {
-		all[i] = word(source, w)
+// words are those of a call, with what braces make of them.
+func (r *reader) words(source string, call *syntax.CallExpr) []Word {
+	all, ok := r.calls[call]
+	if !ok {
+		for _, w := range call.Args {
+			all = append(all, r.expanded(source, w)...)
+		}
+		r.calls[call] = all
+	}
+	return all
+}
+
+// maxBraces is how many a word has at most: each opens another for each word
+// that it becomes.
+const maxBraces = 64
+
+// expanded is what braces make of a word. Where they make too many words of it,
+// nobody knows what they are: the budget is spent.
+func (r *reader) expanded(source string, w *syntax.Word) []Word {
+	split := &syntax.Word{Parts: slices.Clone(w.Parts)}
+	braces := 0
+	for _, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			braces += strings.Count(lit.Value, "{")
+		}
+	}
+	if braces == 0 || !syntax.SplitBraces(split) {
+		return []Word{word(source, w)}
+	}
+	if braces > maxBraces {
+		r.Spend(r.left)
+		return nil
+	}
+	var all []Word
+	for one, err := range expand.BracesSeq(nil, split) {
+		if err != nil {
+			r.Spend(r.left)
+			break
+		}
+		made := word(source, one)
+		if !r.Spend(perText*braces + len(made.Text)) {
+			break
+		}
+		if made.Text != "" {
+			all = append(all, made)
+		}
+	}
+	return all
+}
+
+func literals(words []string) []Word {
+	all := make([]Word, len(words))
+	for i, w := range words {
+		all[i] = Word{w, true}
 	}
 	return all
 }
