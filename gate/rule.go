@@ -155,13 +155,9 @@ func pathRule(pattern string) (func(map[string]json.RawMessage, string) bool, er
 	if err != nil {
 		return nil, fmt.Errorf("rule path %q: %w", pattern, err)
 	}
-	return func(call map[string]json.RawMessage, cwd string) bool {
-		file, ok := argument(call, "file_path")
-		if !ok {
-			file, ok = argument(call, "notebook_path")
-		}
+	about := func(file, cwd string) bool {
 		switch {
-		case !ok, len(file)+len(cwd) > maxPathBytes, (len(file)+len(cwd))*len(glob) > maxPathWork:
+		case len(file)+len(cwd) > maxPathBytes, (len(file)+len(cwd))*len(glob) > maxPathWork:
 			return true
 		case !path.IsAbs(file) && cwd == "":
 			return absolute || re.MatchString(path.Clean(file))
@@ -173,5 +169,10 @@ func pathRule(pattern string) (func(map[string]json.RawMessage, string) bool, er
 		}
 		below, inside := strings.CutPrefix(file, strings.TrimSuffix(path.Clean(cwd), "/")+"/")
 		return cwd == "" || inside && re.MatchString(below)
+	}
+	return func(call map[string]json.RawMessage, cwd string) bool {
+		file, named := argument(call, "file_path")
+		notebook, also := argument(call, "notebook_path") // the tool knows one of them, and passes over the other
+		return !named && !also || named && about(file, cwd) || also && about(notebook, cwd)
 	}, nil
 }

@@ -70,6 +70,7 @@ func TestClaudeCode01Rules(t *testing.T) {
 		{"Write(*/src/**)", "Write", file("/w/lib/src/b.go"), true},
 		{"Write(lib)", "Write", file("/w/lib/src/b.go"), true},
 		{"NotebookEdit(src/**)", "NotebookEdit", `{"notebook_path":"/w/src/n.ipynb"}`, true},
+		{"NotebookEdit(src/**)", "NotebookEdit", `{"file_path":"/w/x","notebook_path":"/w/src/n.ipynb"}`, true}, // a name that it does not know
 		{"Edit(src/**)", "Read", file("/w/src/b.go"), false},
 		{"Edit(src/**)", "Edit", file("/w/lib/b.go"), false},
 		{"Edit(src/**)", "Edit", file("/w/lib/src/b.go"), false},

@@ -218,7 +218,7 @@ func TestAntigravity16BlottingChangesNoVerdict(t *testing.T) {
 
 func TestClaudeCode01VariablesThatAreEchoed(t *testing.T) {
 	const token = "tok-1234567890"
-	long := strings.Repeat("x", gate.ClaudeCodeCharacters-6) + token
+	long := strings.Repeat("x", 10_000-6) + token
 	w := newWorld(t, says(`{"decision":"block","reason":"`+long+`"}`))
 	caller := w.caller(t, func(o *Options) { o.Allow, o.Getenv = []string{"*"}, func(string) string { return token } })
 	v := ask(t, caller, hook("https://hooks.example.com/", ofClaudeCode, on(gate.Stop), func(h *gate.Hook) {
