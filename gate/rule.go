@@ -125,13 +125,9 @@ func domainRule(pattern string) (func(map[string]json.RawMessage, string) bool, 
 	}, nil
 }
 
-// How long a path is compared, which systems bound likewise, and how long path
-// and pattern together, as one length times the other: that bounds the work. What
-// is longer is asked about.
-const (
-	maxPathBytes = 4096
-	maxPathWork  = 1 << 20
-)
+// maxPathWork bounds what comparing a path takes, which is its length times the
+// pattern's: some 20 ms. Of calls that would take more the rule cannot tell.
+const maxPathWork = 1 << 20
 
 // pathRule: a pattern as .gitignore has them. //x is the absolute path /x; what
 // begins with /, or has a / in its middle, lies in the working directory; another
@@ -157,7 +153,7 @@ func pathRule(pattern string) (func(map[string]json.RawMessage, string) bool, er
 	}
 	about := func(file, cwd string) bool {
 		switch {
-		case len(file)+len(cwd) > maxPathBytes, (len(file)+len(cwd))*len(glob) > maxPathWork:
+		case (len(file)+len(cwd))*len(glob) > maxPathWork:
 			return true
 		case !path.IsAbs(file) && cwd == "":
 			return absolute || re.MatchString(path.Clean(file))

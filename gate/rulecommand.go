@@ -192,7 +192,7 @@ func textsOf(words []string, texts int) (commands []shellCommand, ok bool) {
 var starters = map[string]bool{
 	"sudo": false, "doas": false, "timeout": false, "time": false, "nice": false, "ionice": false, "chrt": false, "taskset": false,
 	"nohup": false, "setsid": false, "stdbuf": false, "unbuffer": false, "xargs": false, "env": false, "command": false, "builtin": false,
-	"exec": false, "find": false, "fd": false, "strace": false, "ltrace": false, "chroot": false, "unshare": false, "nsenter": false,
+	"exec": false, "source": false, ".": false, "find": false, "fd": false, "strace": false, "ltrace": false, "chroot": false, "unshare": false, "nsenter": false,
 	"systemd-run": false, "setarch": false, "prlimit": false, "busybox": false, "docker": false, "podman": false, "kubectl": false,
 	"bash": true, "sh": true, "dash": true, "zsh": true, "ksh": true, "ash": true, "fish": true, "eval": true, "su": true, "runuser": true,
 	"ssh": true, "trap": true, "watch": true, "script": true, "flock": true, "parallel": true,
