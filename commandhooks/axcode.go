@@ -30,7 +30,7 @@ func (e ending) axCodeVerdict(h *gate.Hook) gate.Verdict {
 	case e.axCodeExit() == 0:
 		return gate.Verdict{Outcome: gate.Allow}
 	case h.BlockOnFailure && blocks:
-		message := firstOf(e.stderr.trimmed(), e.stdout.trimmed(), fmt.Sprintf("exit %d", e.axCodeExit()))
+		message := gate.FirstText(e.stderr.trimmed(), e.stdout.trimmed(), fmt.Sprintf("exit %d", e.axCodeExit()))
 		return gate.Verdict{Outcome: gate.Block, Reason: message}
 	}
 	return e.passedOver()
@@ -61,7 +61,7 @@ func (e ending) axCodeAnswer(event gate.EventName) gate.Verdict {
 	a, fault := readAXCodeAnswer(e.stdout)
 	switch e.axCodeExit() {
 	case 2: // also with a broken answer
-		return gate.Verdict{Outcome: gate.Block, Reason: firstOf(a.reason, e.stderr.trimmed())}
+		return gate.Verdict{Outcome: gate.Block, Reason: gate.FirstText(a.reason, e.stderr.trimmed())}
 	case 0:
 		if fault != nil {
 			return e.unreadable(fault)
@@ -78,7 +78,7 @@ func (e ending) axCodeFeedback() gate.Verdict {
 	v := gate.Verdict{Outcome: gate.Allow}
 	switch e.axCodeExit() {
 	case 2:
-		v.AdditionalContext = firstOf(a.reason, e.stderr.trimmed())
+		v.AdditionalContext = gate.FirstText(a.reason, e.stderr.trimmed())
 		return v
 	case 0:
 		if fault != nil {
@@ -158,7 +158,7 @@ func readAXCodeAnswer(out text) (axCodeAnswer, error) {
 		}
 	}
 	a := flatA
-	a.permission, a.reason, a.context = firstOf(flatA.permission, nestedA.permission), firstOf(flatA.reason, nestedA.reason), firstOf(flatA.context, nestedA.context)
+	a.permission, a.reason, a.context = gate.FirstText(flatA.permission, nestedA.permission), gate.FirstText(flatA.reason, nestedA.reason), gate.FirstText(flatA.context, nestedA.context)
 	a.halt = goOn != nil && !*goOn
 	return a, nil
 }
@@ -174,7 +174,7 @@ func (a axCodeAnswer) verdict(event gate.EventName) gate.Verdict {
 	case "deny":
 		v.Outcome, v.Reason = gate.Block, a.reason
 	case "ask", "defer":
-		v.Outcome, v.Reason = gate.Ask, firstOf(a.reason, "hook requested user confirmation")
+		v.Outcome, v.Reason = gate.Ask, gate.FirstText(a.reason, "hook requested user confirmation")
 		if event == gate.UserPromptSubmit { // nobody is asked about a prompt (spec/ax-code.md 16)
 			v.Outcome = gate.Block
 		}
@@ -185,7 +185,7 @@ func (a axCodeAnswer) verdict(event gate.EventName) gate.Verdict {
 	if a.halt { // DESIGN §9
 		v.Notes = append(v.Notes, gate.HaltRequested)
 		if event.ForTool() {
-			v.Outcome, v.Reason = gate.Block, firstOf(a.stopReason, a.reason)
+			v.Outcome, v.Reason = gate.Block, gate.FirstText(a.stopReason, a.reason)
 		}
 	}
 	return v
@@ -193,13 +193,3 @@ func (a axCodeAnswer) verdict(event gate.EventName) gate.Verdict {
 
 // trimmed is what was kept of a stream, as text without white space round it.
 func (t text) trimmed() string { return strings.TrimSpace(clean(t.kept)) }
-
-// firstOf is the first text that is more than white space.
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if strings.TrimSpace(t) != "" {
-			return t
-		}
-	}
-	return ""
-}

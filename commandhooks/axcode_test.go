@@ -250,14 +250,14 @@ func TestAXCode10FourAtMost(t *testing.T) {
 		return fmt.Sprintf("touch %[1]s/%[2]s; until [ -e %[1]s/go ]; do sleep 0.02; done", dir, name)
 	}
 	var running sync.WaitGroup
-	for i := range axCodeParallel {
+	for i := range 4 {
 		running.Go(func() {
 			if v := ask(t, r, hold(itoa(i)), ofAXCode); told(v) != "allow" {
 				t.Errorf("hook %d: %s", i, show(v))
 			}
 		})
 	}
-	for started := 0; started < axCodeParallel; time.Sleep(10 * time.Millisecond) {
+	for started := 0; started < 4; time.Sleep(10 * time.Millisecond) {
 		files, _ := filepath.Glob(filepath.Join(dir, "*"))
 		started = len(files)
 	}

@@ -98,16 +98,16 @@ func TestAXCode08Environment(t *testing.T) {
 func TestAXCode08VariablesWithoutAValue(t *testing.T) {
 	r := newRunner(t, Options{Mode: Process})
 	at := func(n int) []byte { return []byte(`"` + strings.Repeat("x", n-2) + `"`) }
-	env := printed(t, r, withContext(at(axCodeArgsBytes)))
+	env := printed(t, r, withContext(at(32_768)))
 	for _, name := range []string{"HOOK_TOOL", "HOOK_SESSION_ID", "HOOK_PACK"} {
 		if value, ok := env[name]; !ok || value != "" {
 			t.Errorf("%s is %q, %v; want it there and empty", name, value, ok)
 		}
 	}
-	if len(env["HOOK_ARGS_JSON"]) != axCodeArgsBytes {
+	if len(env["HOOK_ARGS_JSON"]) != 32_768 {
 		t.Errorf("HOOK_ARGS_JSON has %d bytes", len(env["HOOK_ARGS_JSON"]))
 	}
-	if env := printed(t, r, withContext(at(axCodeArgsBytes+1))); env["HOOK_ARGS_JSON"] != "" {
+	if env := printed(t, r, withContext(at(32_769))); env["HOOK_ARGS_JSON"] != "" {
 		t.Errorf("HOOK_ARGS_JSON has %d bytes, want none", len(env["HOOK_ARGS_JSON"]))
 	}
 }

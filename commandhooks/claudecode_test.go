@@ -28,7 +28,7 @@ func TestClaudeCode03Law(t *testing.T) {
 		permits = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}`
 		adds    = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","additionalContext":"c"}}`
 	)
-	long := strings.Repeat("ä", gate.ClaudeCodeCharacters+1)
+	long := strings.Repeat("ä", 10_001)
 	for _, tt := range []struct {
 		name  string
 		event gate.EventName
@@ -61,7 +61,7 @@ func TestClaudeCode03Law(t *testing.T) {
 		{"nor after a tool", gate.PostToolUse, ended(0, "all good", ""), "allow"},
 		{"text is a prompt's context", gate.UserPromptSubmit, ended(0, " mind the tests\n", ""), "allow +mind the tests"},
 		{"and a session's", gate.Start, ended(0, "on branch x", ""), "allow +on branch x"},
-		{"5: at most so long", gate.UserPromptSubmit, ended(0, long, ""), "allow +" + long[:2*(gate.ClaudeCodeCharacters-1)] + "…"},
+		{"5: at most so long", gate.UserPromptSubmit, ended(0, long, ""), "allow +" + long[:2*9_999] + "…"},
 		{"not at exit 1", gate.UserPromptSubmit, ended(1, "mind the tests", ""), "no_verdict nonzero_exit"},
 		{"fault exit-09: prose before JSON is text", gate.Stop, ended(0, "note\n"+blocks, ""), "allow"},
 		{"prose behind it too", gate.Stop, ended(0, blocks+"\nnote", ""), "allow"},

@@ -145,14 +145,14 @@ func (a *answer) verdict(event EventName) (Verdict, error) {
 	if v.Outcome == Ask && event.hookEvent() != PreToolUse {
 		return Verdict{}, fmt.Errorf("decision ask has no meaning on %s", event)
 	}
-	v.Reason = firstText(a.reason, a.permissionReason)
+	v.Reason = FirstText(a.reason, a.permissionReason)
 	if v.Outcome != Allow {
-		v.Reason = firstText(v.Reason, a.systemMessage)
+		v.Reason = FirstText(v.Reason, a.systemMessage)
 	}
 	if a.halt {
 		v.note(HaltRequested)
 		if event.ForTool() {
-			v.Outcome, v.Reason = Block, firstText(a.stopReason, v.Reason)
+			v.Outcome, v.Reason = Block, FirstText(a.stopReason, v.Reason)
 		} else {
 			v.Outcome = Allow
 		}
@@ -198,8 +198,8 @@ func readObject(b []byte) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// firstText is the first that is more than white space.
-func firstText(texts ...string) string {
+// FirstText is the first that is more than white space.
+func FirstText(texts ...string) string {
 	for _, t := range texts {
 		if strings.TrimSpace(t) != "" {
 			return t

@@ -52,7 +52,7 @@ func antigravityPayload(ev *Event) []byte {
 	if ev.Name != PreToolUse && !ev.ToolSucceeded {
 		// The key is what tells a failed call: it is there whatever a host says
 		// of the failure.
-		p.Error = firstText(ev.ToolResult, "The tool call failed.")
+		p.Error = FirstText(ev.ToolResult, "The tool call failed.")
 	}
 	return mustJSON(p)
 }

@@ -209,7 +209,7 @@ func TestAntigravity12AfterAToolNothingIsRead(t *testing.T) {
 
 func TestAntigravity13DenyWithoutAReason(t *testing.T) {
 	g := newGate(newMemory(), answers{"h": block("  ")}, sandboxed(t, Hook{Name: "h"}))
-	if d := decide(t, g, call(PreToolUse, "write_file")); d.Outcome != Block || d.Reason != defaultToolReason {
+	if d := decide(t, g, call(PreToolUse, "write_file")); d.Outcome != Block || d.Reason != "A hook blocked this tool call and gave no reason." {
 		t.Errorf("%s %q, want a deny with the default reason", d.Outcome, d.Reason)
 	}
 }

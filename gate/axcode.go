@@ -43,20 +43,11 @@ func AXCodeEvent(name string) (n EventName, ok bool) {
 // AXCodeNames is what AX Code calls an event and its tool: the values of
 // HOOK_EVENT and HOOK_TOOL (spec/ax-code.md 8).
 func AXCodeNames(ev *Event) (event, tool string) {
-	event = string(axCodeMoment(ev))
+	event = string(ev.moment())
 	if ev.Name == Start {
 		event = "SessionStart"
 	}
 	return event, axCodeTool(ev)
-}
-
-// axCodeMoment is the event whose hooks are asked: a call that failed is none
-// that succeeded, whatever its host calls it.
-func axCodeMoment(ev *Event) EventName {
-	if ev.Name == PostToolUse && !ev.ToolSucceeded {
-		return PostToolUseFailure
-	}
-	return ev.Name
 }
 
 // AXCodeBlocks reports whether a hook of AX Code can block the event.
@@ -85,7 +76,7 @@ func CompileAXCodeMatcher(pattern string) Matcher {
 // axCodeConcerns: by event and matcher; a matcher that is not everything's needs
 // a tool (spec/ax-code.md 5, 6).
 func axCodeConcerns(h *Hook, ev *Event) bool {
-	return h.Event == axCodeMoment(ev) && h.Matcher.Match(axCodeTool(ev))
+	return h.Event == ev.moment() && h.Matcher.Match(axCodeTool(ev))
 }
 
 // axCodeTool is AX Code's name of the event's tool. Some tools of its own have
@@ -133,7 +124,7 @@ func axCodePayload(ev *Event) []byte {
 func axCodeRuling(ev *Event, verdicts []Verdict) ruling {
 	if !AXCodeBlocks(ev.Name) {
 		r := ruling{outcome: Allow}
-		if axCodeMoment(ev) == PostToolUse {
+		if ev.moment() == PostToolUse {
 			r.contexts = axCodeFeedback(verdicts)
 		}
 		return r
@@ -163,29 +154,19 @@ func axCodeFeedback(verdicts []Verdict) []string {
 	for i := range verdicts {
 		v := &verdicts[i]
 		text := strings.TrimSpace(v.AdditionalContext)
-		if cut := cutRunes(text, axCodeHookFeedback); cut != text {
+		if cut := FirstRunes(text, axCodeHookFeedback); cut != text {
 			text = cut + axCodeFeedbackMark
 		}
 		v.AdditionalContext = text
 		if text == "" || left == 0 {
 			continue
 		}
-		text = cutRunes(text, left)
+		text = FirstRunes(text, left)
 		left -= utf8.RuneCountInString(text)
 		v.Injected = true
 		pieces = append(pieces, text)
 	}
 	return pieces
-}
-
-// cutRunes is at most the first n characters of s.
-func cutRunes(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i]
-		}
-	}
-	return s
 }
 
 // AXCodeAppended is what AX Code puts after a tool's output for the feedback of

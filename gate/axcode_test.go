@@ -68,6 +68,19 @@ func TestAXCode05And06Matcher(t *testing.T) {
 	}
 }
 
+// TestAXCode06AMatcherNeedsATool: an event without a tool is one for hooks whose
+// matcher is everything's, whatever tool the payload names.
+func TestAXCode06AMatcherNeedsATool(t *testing.T) {
+	ev := stop("s")
+	ev.ToolName, ev.ToolAliases = "bash", []string{"Bash"}
+	for pattern, want := range map[string]bool{"bash": false, "ba*": false, "": true, "*": true} {
+		h := Hook{Dialect: AXCode, Event: Stop, Matcher: CompileAXCodeMatcher(pattern)}
+		if got := h.Concerns(&ev); got != want {
+			t.Errorf("matcher %q on Stop: %v, want %v", pattern, got, want)
+		}
+	}
+}
+
 func TestAXCode05HooksSeeTheirOwnToolNames(t *testing.T) {
 	for _, tt := range []struct {
 		name       string

@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,13 +16,14 @@ const claudeCodeStops = 8
 // name, how a session starts or a sub-agent's type; and by the hook's rule
 // (spec/claude-code.md 1, 2).
 func claudeCodeConcerns(h *Hook, ev *Event) bool {
-	if h.Event != claudeCodeMoment(ev) {
+	if h.Event != ev.moment() {
 		return false
 	}
 	switch {
 	case h.Event.ForTool():
 		tools := claudeCodeTools(ev)
-		return slices.ContainsFunc(tools, h.Matcher.Match) && h.If.holds(tools, claudeCodeInput(ev), ev.Cwd)
+		return slices.ContainsFunc(tools, h.Matcher.Match) && (h.If == nil || slices.ContainsFunc(claudeCodeInputs(ev),
+			func(input json.RawMessage) bool { return h.If.holds(tools, input, ev.Cwd) }))
 	case h.Event == Start:
 		return h.Matcher.Match(claudeCodeSource(ev))
 	case h.Event == SubagentStop:
@@ -36,15 +38,6 @@ func (h *Hook) repeats(other *Hook) bool {
 	return h.Dialect == ClaudeCode && other.Dialect == ClaudeCode && h.Type == other.Type && h.Command+h.URL+h.Prompt != "" &&
 		h.Command == other.Command && slices.Equal(h.Args, other.Args) && (h.Args == nil) == (other.Args == nil) &&
 		h.URL == other.URL && h.Prompt == other.Prompt
-}
-
-// claudeCodeMoment is the event that Claude Code would have fired: what other
-// hosts say of a failed call by PostToolUse has an event of its own there.
-func claudeCodeMoment(ev *Event) EventName {
-	if ev.Name == PostToolUse && !ev.ToolSucceeded {
-		return PostToolUseFailure
-	}
-	return ev.Name
 }
 
 // claudeCodeEvent is what Claude Code calls an event.
@@ -90,30 +83,63 @@ func payloadOf(ev *Event) map[string]json.RawMessage {
 // claudeCodeInput is a tool's arguments with those that scripts look at under
 // the names that Claude Code has for them: other hosts call a command or a path
 // otherwise, and a hook that finds none would let everything pass.
-func claudeCodeInput(ev *Event) json.RawMessage {
+func claudeCodeInput(ev *Event) json.RawMessage { return claudeCodeInputs(ev)[0] }
+
+// claudeCodeInputs are what [claudeCodeInput] may be, the likeliest first. The
+// model may write arguments that the host's tool does not know, which is then
+// as if they were not there: of several that may be the command, each counts.
+func claudeCodeInputs(ev *Event) []json.RawMessage {
 	input := inputObject(ev.ToolInput)
-	if ev.Protocol == string(ClaudeCode) || len(ev.ToolAliases) == 0 {
-		return input
-	}
-	own, theirs := "file_path", []string{"absolute_path", "filePath", "path"}
-	switch ev.ToolAliases[0] {
-	case "Bash":
-		own, theirs = "command", []string{"cmd", "code"}
-	case "Read", "Write", "Edit":
-	default:
-		return input
-	}
+	names := claudeCodeArgument(ev)
 	var members map[string]json.RawMessage
-	if json.Unmarshal(input, &members) != nil || members[own] != nil {
-		return input
+	if names == nil || json.Unmarshal(input, &members) != nil {
+		return []json.RawMessage{input}
 	}
-	for _, name := range theirs {
-		if value, ok := members[name]; ok {
-			members[own] = value
-			return mustJSON(members)
+	own := "file_path"
+	if ev.ToolAliases[0] == "Bash" {
+		own = "command"
+	}
+	var inputs []json.RawMessage
+	for _, name := range names {
+		switch value, ok := members[name]; {
+		case !ok:
+		case name == own:
+			inputs = append(inputs, input)
+		default:
+			renamed := maps.Clone(members)
+			renamed[own] = value
+			inputs = append(inputs, mustJSON(renamed))
 		}
 	}
-	return input
+	if inputs == nil {
+		return []json.RawMessage{input}
+	}
+	return inputs
+}
+
+// claudeCodeArgument is what the command or the path may be called among the
+// arguments of another host's tool, the name that this tool is known to use
+// first; nil: it has neither, or Claude Code's own names.
+func claudeCodeArgument(ev *Event) []string {
+	if ev.Protocol == string(ClaudeCode) || len(ev.ToolAliases) == 0 {
+		return nil
+	}
+	switch ev.ToolAliases[0] {
+	case "Bash":
+		switch ev.ToolName {
+		case "exec_command", "unified_exec": // codex
+			return []string{"cmd", "command", "code"}
+		case "code_execution": // the Gemini API's sandbox
+			return []string{"code", "command", "cmd"}
+		}
+		return []string{"command", "cmd", "code"}
+	case "Read", "Write", "Edit":
+		if ev.Protocol == "copilot" || ev.Protocol == string(Antigravity) {
+			return []string{"path", "file_path", "absolute_path", "filePath"}
+		}
+		return []string{"file_path", "absolute_path", "filePath", "path"}
+	}
+	return nil
 }
 
 // claudeCodePayload is a hook's input as Claude Code itself gives it: what it

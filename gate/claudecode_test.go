@@ -56,6 +56,10 @@ func TestClaudeCode02WhatAHookIsAbout(t *testing.T) {
 		{"not by its rule", Hook{Event: PreToolUse, Matcher: claudeMatcher(t, ""), If: rule}, Event{Name: PreToolUse, ToolName: "Bash", ToolInput: json.RawMessage(`{"command":"ls"}`)}, false},
 		{"a rule on another host's argument", Hook{Event: PreToolUse, Matcher: claudeMatcher(t, ""), If: rule},
 			Event{Name: PreToolUse, Protocol: "codex", ToolName: "exec_command", ToolAliases: []string{"Bash"}, ToolInput: json.RawMessage(`{"cmd":"ls"}`)}, false},
+		{"a decoy in the place of another host's argument", Hook{Event: PreToolUse, Matcher: claudeMatcher(t, ""), If: rule},
+			Event{Name: PreToolUse, Protocol: "codex", ToolName: "exec_command", ToolAliases: []string{"Bash"}, ToolInput: json.RawMessage(`{"command":"ls","cmd":"git push -f"}`)}, true},
+		{"a decoy where the host's name is not known", Hook{Event: PreToolUse, Matcher: claudeMatcher(t, ""), If: rule},
+			Event{Name: PreToolUse, Protocol: "qwen-code", ToolName: "run_shell_command", ToolAliases: []string{"Bash"}, ToolInput: json.RawMessage(`{"command":"ls","code":"git push -f"}`)}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.hook.Dialect = ClaudeCode
@@ -129,6 +133,8 @@ func TestClaudeCode01PayloadOfOtherHosts(t *testing.T) {
 			`{"hook_event_name":"PreToolUse","tool_input":{"value":"x"},"tool_name":"Edit","tool_use_id":"","transcript_path":"/raw.jsonl"}`},
 		{"a path", Hook{Event: PreToolUse}, Event{Name: PreToolUse, Protocol: "ax-code", Session: "s", Cwd: "/w", ToolName: "read", ToolAliases: []string{"Read"}, ToolInput: json.RawMessage(`{"filePath":"/x"}`)},
 			`{"hook_event_name":"PreToolUse","tool_input":{"filePath":"/x","file_path":"/x"},"tool_name":"Read","tool_use_id":"","transcript_path":"/raw.jsonl"}`},
+		{"a command that has its name, and not the tool's", Hook{Event: PreToolUse}, Event{Name: PreToolUse, Protocol: "codex", Session: "s", Cwd: "/w", ToolName: "exec_command", ToolAliases: []string{"Bash"}, ToolInput: json.RawMessage(`{"command":"ls","cmd":"rm"}`)},
+			`{"hook_event_name":"PreToolUse","tool_input":{"command":"rm","cmd":"rm"},"tool_name":"Bash","tool_use_id":"","transcript_path":"/raw.jsonl"}`},
 		{"a command that has its name", Hook{Event: PreToolUse}, Event{Name: PreToolUse, Protocol: "codex", Session: "s", Cwd: "/w", ToolName: "shell", ToolAliases: []string{"Bash"}, ToolInput: json.RawMessage(`{"command":"ls","cmd":"rm"}`)},
 			`{"hook_event_name":"PreToolUse","tool_input":{"command":"ls","cmd":"rm"},"tool_name":"Bash","tool_use_id":"","transcript_path":"/raw.jsonl"}`},
 		{"a result of another tool", Hook{Event: PostToolUse}, Event{Name: PostToolUse, ToolSucceeded: true, Session: "s", Cwd: "/w", ToolName: "look", ToolResult: "t", Payload: []byte(`{"tool_response":{"a":1}}`)},

@@ -112,7 +112,7 @@ func readExactly(key string, raw json.RawMessage, into any, words []string) erro
 	}
 	err := json.Unmarshal(raw, into)
 	if text, ok := into.(*string); ok && err == nil {
-		*text = cutCharacters(*text, ClaudeCodeCharacters)
+		*text = FirstRunes(*text, ClaudeCodeCharacters)
 		if words != nil && !slices.Contains(words, *text) {
 			err = errors.New("not on the list")
 		}
@@ -135,7 +135,7 @@ func (a *claudeCodeAnswer) verdict(event EventName) Verdict {
 		// have of it here is that the agent stops, or that its call does not run
 		// (DESIGN §9).
 		v.note(HaltRequested)
-		v.Reason = firstText(a.stopReason, a.reason)
+		v.Reason = FirstText(a.stopReason, a.reason)
 		if !stops {
 			v.Outcome = Block
 		}
@@ -151,24 +151,13 @@ func (a *claudeCodeAnswer) verdict(event EventName) Verdict {
 		v.Outcome, v.Failure = NoVerdict, &Failure{Code: BadOutput,
 			Message: fmt.Sprintf("the hook answers with %s, and the gate cannot change what a tool gets or gives", a.changes)}
 		return v
-	case stops && firstText(a.context) != "": // a soft block: see settle
+	case stops && FirstText(a.context) != "": // a soft block: see settle
 		v.Outcome = Block
 		return v
 	}
-	v.Reason = firstText(a.permissionReason, a.reason)
+	v.Reason = FirstText(a.permissionReason, a.reason)
 	if v.Outcome != Allow {
-		v.Reason = firstText(v.Reason, a.systemMessage)
+		v.Reason = FirstText(v.Reason, a.systemMessage)
 	}
 	return v
-}
-
-// cutCharacters is the first n characters of s.
-func cutCharacters(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
 }

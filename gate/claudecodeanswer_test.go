@@ -104,14 +104,14 @@ func TestClaudeCode05AnswersThatAreNone(t *testing.T) {
 }
 
 func TestClaudeCode05TextsAreCapped(t *testing.T) {
-	long := strings.Repeat("ä", ClaudeCodeCharacters+1)
+	long := strings.Repeat("ä", 10_001)
 	v, err := ReadClaudeCodeAnswer(PostToolUse, []byte(`{"decision":"block","reason":"`+long+`","hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+long+`"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"reason": v.Reason, "context": v.AdditionalContext} {
-		if n := len([]rune(text)); n != ClaudeCodeCharacters {
-			t.Errorf("%s has %d characters, want %d", name, n, ClaudeCodeCharacters)
+		if n := len([]rune(text)); n != 10_000 {
+			t.Errorf("%s has %d characters, want 10,000", name, n)
 		}
 	}
 }

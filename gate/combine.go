@@ -38,7 +38,7 @@ func settle(ev *Event, v Verdict) Verdict {
 		case name == Stop && v.dialect() == Azure:
 			v.Outcome = Allow
 			v.note(RejectedWithoutReason)
-		case name == Stop && v.dialect() == ClaudeCode && firstText(v.AdditionalContext) != "":
+		case name == Stop && v.dialect() == ClaudeCode && FirstText(v.AdditionalContext) != "":
 			// The turn goes on with the context, which is all that it is told
 			// (wire/EFFECTS.md 1).
 			v.Reason, v.AdditionalContext = v.AdditionalContext, ""

@@ -650,7 +650,7 @@ func TestAzure45PostToolUseBlock(t *testing.T) {
 	}
 	for _, event := range []EventName{PostToolUse, PreToolUse} { // fault G13
 		g := newGate(newMemory(), answers{"h": block(" ")}, agent(Hook{Name: "h", Event: event}))
-		if d := decide(t, g, tool(event)); d.Outcome != Block || !strings.HasPrefix(d.Reason, defaultToolReason) {
+		if d := decide(t, g, tool(event)); d.Outcome != Block || !strings.HasPrefix(d.Reason, "A hook blocked this tool call and gave no reason.") {
 			t.Errorf("%s without reason: %s %q", event, d.Outcome, d.Reason)
 		}
 	}
@@ -741,6 +741,25 @@ func TestSubagentStopAsksItsOwnSpec(t *testing.T) {
 	ev.Protocol = "claude-code" // fault transcript-12: a host's internal sub-agent
 	if d := decide(t, g, ev); d.Outcome != Allow || len(d.Hooks) != 0 {
 		t.Errorf("internal sub-agent: %+v", d)
+	}
+}
+
+// TestSubagentStopAsksTheMainAgentsAttachedHooks: also where the sub-agent has a
+// spec and attached hooks of its own, which are about its own work.
+func TestSubagentStopAsksTheMainAgentsAttachedHooks(t *testing.T) {
+	sub := &Spec{Kind: AgentSpec, Name: "reviewer", Hooks: defaults([]Hook{{Name: "r", Level: CustomLevel}})}
+	theirs := attached(ClaudeCode, Hook{Name: "reviewer's", Event: SubagentStop, Matcher: claudeMatcher(t, "")})
+	theirs.Name = "reviewer"
+	g := newGate(newMemory(), answers{}, agent(Hook{Name: "h"}), sub, theirs,
+		attached(ClaudeCode, Hook{Name: "main's", Event: SubagentStop, Matcher: claudeMatcher(t, "")}))
+	ev := stop("s")
+	ev.Name, ev.AgentType, ev.SubAgent = SubagentStop, "reviewer", "sub1"
+	var names []string
+	for _, v := range decide(t, g, ev).Hooks {
+		names = append(names, v.Name)
+	}
+	if diff := cmp.Diff([]string{"r", "main's"}, names); diff != "" {
+		t.Errorf("asked (-want +got)\n%s", diff)
 	}
 }
 

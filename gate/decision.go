@@ -141,3 +141,13 @@ func Cut(s string, n int) string {
 	}
 	return s[:n]
 }
+
+// FirstRunes is the longest prefix of s of at most n characters.
+func FirstRunes(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}

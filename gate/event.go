@@ -55,6 +55,15 @@ func (n EventName) hookEvent() EventName {
 	return n
 }
 
+// moment is the event whose hooks are asked where failed calls have one of their
+// own: a call that failed is none that succeeded, whatever its host calls it.
+func (e *Event) moment() EventName {
+	if e.Name == PostToolUse && !e.ToolSucceeded {
+		return PostToolUseFailure
+	}
+	return e.Name
+}
+
 // DefaultAgent is the agent of callers that name none; it needs no spec.
 const DefaultAgent = "default"
 

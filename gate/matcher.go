@@ -35,12 +35,34 @@ func CompileMatcher(pattern string) (Matcher, error) {
 		m.exact = strings.Split(pattern, "|")
 		return m, nil
 	}
-	re, err := compilePattern(pattern, `\A(?:`+pattern+`)\z`)
+	end := `)\z`
+	if quotes(pattern) {
+		end = `\E` + end
+	}
+	re, err := compilePattern(pattern, `\A(?:`+pattern+end)
 	if err != nil {
 		return Matcher{}, err
 	}
 	m.re = re
 	return m, nil
+}
+
+// quotes reports whether a pattern ends in a quotation, which needs no \E: what
+// follows it would be quoted too.
+func quotes(pattern string) bool {
+	for {
+		_, rest, escaped := strings.Cut(pattern, `\`)
+		if !escaped || rest == "" {
+			return false
+		}
+		if pattern = rest[1:]; rest[0] == 'Q' {
+			_, after, closed := strings.Cut(pattern, `\E`)
+			if !closed {
+				return true
+			}
+			pattern = after
+		}
+	}
 }
 
 // compilePattern compiles a matcher in the form that is run, if RE2 can run the

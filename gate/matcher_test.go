@@ -33,6 +33,13 @@ func TestAzure24Matcher(t *testing.T) {
 		{"(?i)bash", "BASH", true},
 		{"Bash|", "Bash", true},
 		{"a-b", "a-b", true},
+		{`\Qread_file`, "read_file", true},
+		{`\Qread_file`, "read_files", false},
+		{`\Qa.b\E|\Qc.d`, "c.d", true},
+		{`\Qa.b\E|\Qc.d`, "c.de", false},
+		{`\Qa.b\E.`, "a.bc", true},
+		{`\\Qx`, `\Qx`, true},
+		{`\Qa\`, `a\`, true},
 	} {
 		m, err := CompileMatcher(c.pattern)
 		if err != nil {

@@ -27,6 +27,13 @@ import (
 // letters of any case; symbolic links are not followed. A call of which the rule
 // cannot tell, since its command cannot be parsed or it names no file, is one that
 // the hook is about: better asked once too often.
+//
+// A rule on commands looks behind those that start others, and behind a program's
+// path: Bash(git push *) is about `sudo git push`, `timeout 5 git push`, `bash -c
+// 'git push'` and /usr/bin/git push. Claude Code 2.1.332 was measured not to look
+// behind timeout, sudo, nice and nohup, though its documentation has it strip
+// timeout, time, nice, nohup, stdbuf and a bare xargs. Here a hook is asked that
+// it would not ask: a hook that is not asked lets the call pass unseen.
 type Rule struct {
 	source string
 	tool   string
@@ -99,6 +106,9 @@ func argument(call map[string]json.RawMessage, name string) (text string, ok boo
 	return text, ok
 }
 
+// maxHostBytes is more than any name in the DNS has.
+const maxHostBytes = 256
+
 // domainRule: domain:HOST, in which * stands for anything.
 func domainRule(pattern string) (func(map[string]json.RawMessage, string) bool, error) {
 	domain, ok := strings.CutPrefix(pattern, "domain:")
@@ -111,9 +121,13 @@ func domainRule(pattern string) (func(map[string]json.RawMessage, string) bool, 
 			return true
 		}
 		u, err := url.Parse(target)
-		return err != nil || u.Hostname() == "" || wild(strings.ToLower(domain), strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
+		return err != nil || u.Hostname() == "" || len(u.Hostname()) > maxHostBytes || wild(strings.ToLower(domain), strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
 	}, nil
 }
+
+// maxPathWork bounds what comparing a path takes, which is its length times the
+// pattern's: some 20 ms. Of calls that would take more the rule cannot tell.
+const maxPathWork = 1 << 20
 
 // pathRule: a pattern as .gitignore has them. //x is the absolute path /x; what
 // begins with /, or has a / in its middle, lies in the working directory; another
@@ -137,13 +151,9 @@ func pathRule(pattern string) (func(map[string]json.RawMessage, string) bool, er
 	if err != nil {
 		return nil, fmt.Errorf("rule path %q: %w", pattern, err)
 	}
-	return func(call map[string]json.RawMessage, cwd string) bool {
-		file, ok := argument(call, "file_path")
-		if !ok {
-			file, ok = argument(call, "notebook_path")
-		}
+	about := func(file, cwd string) bool {
 		switch {
-		case !ok:
+		case (len(file)+len(cwd))*len(glob) > maxPathWork:
 			return true
 		case !path.IsAbs(file) && cwd == "":
 			return absolute || re.MatchString(path.Clean(file))
@@ -155,5 +165,10 @@ func pathRule(pattern string) (func(map[string]json.RawMessage, string) bool, er
 		}
 		below, inside := strings.CutPrefix(file, strings.TrimSuffix(path.Clean(cwd), "/")+"/")
 		return cwd == "" || inside && re.MatchString(below)
+	}
+	return func(call map[string]json.RawMessage, cwd string) bool {
+		file, named := argument(call, "file_path")
+		notebook, also := argument(call, "notebook_path") // the tool knows one of them, and passes over the other
+		return !named && !also || named && about(file, cwd) || also && about(notebook, cwd)
 	}, nil
 }

@@ -218,7 +218,7 @@ func TestAntigravity16BlottingChangesNoVerdict(t *testing.T) {
 
 func TestClaudeCode01VariablesThatAreEchoed(t *testing.T) {
 	const token = "tok-1234567890"
-	long := strings.Repeat("x", gate.ClaudeCodeCharacters-6) + token
+	long := strings.Repeat("x", 10_000-6) + token
 	w := newWorld(t, says(`{"decision":"block","reason":"`+long+`"}`))
 	caller := w.caller(t, func(o *Options) { o.Allow, o.Getenv = []string{"*"}, func(string) string { return token } })
 	v := ask(t, caller, hook("https://hooks.example.com/", ofClaudeCode, on(gate.Stop), func(h *gate.Hook) {
@@ -239,6 +239,7 @@ func TestAntigravity11FailuresAreRecorded(t *testing.T) {
 			rw.WriteHeader(http.StatusInternalServerError)
 		case "/hang":
 			<-r.Context().Done()
+			panic(http.ErrAbortHandler) // an empty answer would be an allow
 		case "/deny":
 			fmt.Fprint(rw, `{"decision":"deny","reason":"not here"}`)
 		}
@@ -250,7 +251,7 @@ func TestAntigravity11FailuresAreRecorded(t *testing.T) {
 	hooks := func(paths ...string) (list []gate.Hook) {
 		for _, path := range paths {
 			list = append(list, gate.Hook{Name: path, Level: gate.CustomLevel, Dialect: gate.Antigravity, Type: gate.HTTPHook, Event: gate.PreToolUse,
-				Matcher: star, URL: "https://hooks.example.com" + path, Timeout: 500 * time.Millisecond, FailMode: gate.FailAllow})
+				Matcher: star, URL: "https://hooks.example.com" + path, Timeout: 20 * time.Second, FailMode: gate.FailAllow})
 		}
 		return list
 	}
@@ -267,6 +268,7 @@ func TestAntigravity11FailuresAreRecorded(t *testing.T) {
 	}
 	failing := hooks("/500", "/hang")
 	failing = append(failing, hooks("/other")...)
+	failing[1].Timeout = 500 * time.Millisecond
 	failing[2].URL = "https://other.example.com/"
 	d := decide(failing)
 	var codes []gate.FailureCode
@@ -274,7 +276,9 @@ func TestAntigravity11FailuresAreRecorded(t *testing.T) {
 		if !slices.Contains(v.Notes, gate.FailedOpen) {
 			t.Errorf("%s: notes %v", v.Name, v.Notes)
 		}
-		codes = append(codes, v.Failure.Code)
+		if v.Failure != nil {
+			codes = append(codes, v.Failure.Code)
+		}
 	}
 	if diff := cmp.Diff([]gate.FailureCode{gate.HTTPStatus, gate.Timeout, gate.EgressDenied}, codes); diff != "" || d.Outcome != gate.Allow || !d.Degraded {
 		t.Errorf("decision %s, degraded %v; codes (-want +got):\n%s", d.Outcome, d.Degraded, diff)

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -456,5 +458,25 @@ func TestOtherDialectsAreNotAsked(t *testing.T) {
 	w := newWorld(t, says("{}"))
 	for _, d := range []gate.Dialect{gate.Azure, gate.AXCode, ""} {
 		wantFailure(t, ask(t, w.caller(t), hook("https://hooks.example.com/", func(h *gate.Hook) { h.Dialect = d })), gate.Internal, "")
+	}
+}
+
+// TestServersOfOldTLS: TLS 1.2 is the oldest that is spoken.
+func TestServersOfOldTLS(t *testing.T) {
+	w := newWorld(t, says(`{}`))
+	for version, want := range map[uint16]gate.Outcome{tls.VersionTLS11: gate.NoVerdict, tls.VersionTLS12: gate.Allow} {
+		server := httptest.NewUnstartedServer(says(`{"decision":"allow"}`))
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.TLS = &tls.Config{Certificates: w.TLS.Certificates, MinVersion: version, MaxVersion: version} // #nosec G402 -- to be refused
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		caller := w.caller(t, func(o *Options) {
+			o.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+			}
+		})
+		if v := ask(t, caller, hook("https://hooks.example.com/")); v.Outcome != want {
+			t.Errorf("%s: %s, want %s: %v", tls.VersionName(version), v.Outcome, want, v.Failure)
+		}
 	}
 }

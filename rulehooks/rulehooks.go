@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"stopgate/gate"
@@ -29,7 +30,7 @@ func Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	case "protect-env-files":
 		return protectEnvFiles(in.Context)
 	case "log-bash-commands":
-		return logged(firstRunes(commandIn(in.Context), loggedRunes))
+		return logged(gate.FirstRunes(strings.Join(commandsIn(in.Context), "\n"), loggedRunes))
 	}
 	return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Internal, Message: fmt.Sprintf("there is no rule %q", in.Hook.Pack)}}
 }
@@ -39,12 +40,12 @@ func logged(text string) gate.Verdict {
 	return gate.Verdict{Outcome: gate.Allow, Evidence: &gate.Evidence{Stderr: gate.CutEvidence(text)}}
 }
 
-// blockForcePush reads the command as a shell would (spec/ax-code.md 23). What it
+// blockForcePush reads the commands as a shell would (spec/ax-code.md 23). What it
 // cannot read to the end, within the budget or in time, it does not let pass.
 func blockForcePush(ctx context.Context, args []byte) gate.Verdict {
 	p := pushes{shell.NewBudget(ctx)}
 	switch {
-	case p.anyForced(commandIn(args), nil):
+	case slices.ContainsFunc(commandsIn(args), func(text string) bool { return p.anyForced(text, nil) }):
 		return gate.Verdict{Outcome: gate.Block, Reason: "Blocked force push by block-force-push hook"}
 	case p.budget.Spent():
 		return gate.Verdict{Outcome: gate.Block, Reason: "Blocked by block-force-push hook: the command is too involved to tell whether it forces a push; run it in simpler parts"}
@@ -55,7 +56,7 @@ func blockForcePush(ctx context.Context, args []byte) gate.Verdict {
 // protectEnvFiles warns, and blocks nothing.
 func protectEnvFiles(args []byte) gate.Verdict {
 	if name := envFile.FindStringSubmatch(texts(args)); name != nil {
-		return logged(fmt.Sprintf("Warning: the call names %s, which may hold secrets.", firstRunes(name[1], loggedRunes)))
+		return logged(fmt.Sprintf("Warning: the call names %s, which may hold secrets.", gate.FirstRunes(name[1], loggedRunes)))
 	}
 	return gate.Verdict{Outcome: gate.Allow}
 }
@@ -66,36 +67,30 @@ var envFile = regexp.MustCompile(`(?:^|[^\w.-])(\.env(?:\.[\w-]+)*)(?:$|[^\w.-])
 // loggedRunes is how much of a command is logged.
 const loggedRunes = 500
 
-func firstRunes(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i]
-		}
-	}
-	return s
-}
-
-// commandIn is the shell command in a tool's arguments: a text, or the words that
-// some hosts start a shell with. Hosts name it differently.
-func commandIn(args []byte) string {
+// commandsIn are what may be the shell command in a tool's arguments, each a
+// text, or the words that some hosts start a shell with. Hosts name it
+// differently, and pass over the names that are another's: of several, any may
+// be the one that is run.
+func commandsIn(args []byte) []string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(args, &members) != nil {
-		return ""
+		return nil
 	}
+	var commands []string
 	for _, name := range []string{"command", "cmd", "code"} {
 		var text string
 		var words []string
 		switch {
 		case json.Unmarshal(members[name], &text) == nil && text != "":
-			return text
+			commands = append(commands, text)
 		case json.Unmarshal(members[name], &words) == nil && len(words) > 0:
 			for i, w := range words {
 				words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 			}
-			return strings.Join(words, " ")
+			commands = append(commands, strings.Join(words, " "))
 		}
 	}
-	return ""
+	return commands
 }
 
 // texts are all strings in a tool's arguments, a line each.

@@ -213,3 +213,16 @@ func TestEveryPackHasARule(t *testing.T) {
 		t.Errorf("a rule that is not known: %s", v.Outcome)
 	}
 }
+
+// TestForcePushBesideDecoys: the model writes the arguments, and hosts pass over
+// those that their tool does not know (codex: cmd, the Gemini API's sandbox: code).
+func TestForcePushBesideDecoys(t *testing.T) {
+	for _, args := range []string{`{"command":"ls","cmd":"git push -f"}`, `{"command":"ls","code":"git push -f"}`, `{"cmd":["ls"],"code":"git push -f"}`} {
+		if v := asked(t, "block-force-push", json.RawMessage(args)); v.Outcome != gate.Block {
+			t.Errorf("%s: %s", args, v.Outcome)
+		}
+		if v := asked(t, "log-bash-commands", json.RawMessage(args)); !strings.Contains(v.Evidence.Stderr, "git push -f") {
+			t.Errorf("%s is logged as %q", args, v.Evidence.Stderr)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// skip says why a hook is not asked: the agent's own tasks still run
+// (spec/claude-code.md 11), it is at its last turn (spec/azure.md 36), or the
+// loop is at its cap (35).
+func (e *evaluation) skip(h *Hook) (Note, bool) {
+	if h.Event.hookEvent() != Stop {
+		return "", false
+	}
+	if e.deferred {
+		return Deferred, true
+	}
+	if lastTurn(e.ev) {
+		return MaxTurns, true
+	}
+	if e.capped(h, e.seen.opened(e.ev)) {
+		return Capped, true
+	}
+	return "", false
+}
+
+// evaluate asks every hook and answers in firing order: at once, at most
+// Parallel of them, or one after another where the dialect says so. It returns
+// when all have answered. Where there are verdicts already, only those whose
+// hooks were skipped at the cap are sought again.
+func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verdict {
+	verdicts := make([]Verdict, len(e.hooks))
+	slots := make(chan struct{}, max(e.gate.Parallel, 1))
+	var running sync.WaitGroup
+	for first, last := 0, 0; first < len(e.hooks); first = last {
+		of := e.hooks[first].Dialect
+		for last++; of.inTurn() && last < len(e.hooks) && e.hooks[last].Dialect == of; last++ {
+		}
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			e.inTurn(ctx, transcript, verdicts, first, last)
+		})
+	}
+	running.Wait()
+	if e.abandoned.Load() {
+		e.uncounted, e.gateError = true, &Failure{Code: Timeout, Message: ErrAbandoned.Error()}
+	}
+	return e.named(verdicts)
+}
+
+// inTurn seeks the verdicts from first up to last, one after another.
+func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts []Verdict, first, last int) {
+	for i := first; i < last; i++ {
+		h, v := e.hooks[i], &verdicts[i]
+		if e.verdicts != nil && !atCap(&e.verdicts[i]) {
+			*v = e.verdicts[i]
+		} else if why, skipped := e.skip(h); skipped {
+			*v = Verdict{Outcome: Skipped}
+			v.note(why)
+		} else {
+			*v = e.ask(ctx, h, transcript)
+		}
+		if h.endsTurn(v) {
+			for i++; i < last; i++ {
+				verdicts[i] = Verdict{Outcome: Skipped, Reason: fmt.Sprintf("not run: %q has blocked", h.Name)}
+			}
+		}
+	}
+}
+
+// named says of each verdict whose it is.
+func (e *evaluation) named(verdicts []Verdict) []Verdict {
+	for i, h := range e.hooks {
+		v := &verdicts[i]
+		v.hook, v.Name, v.Level, v.Type, v.FailMode = h, h.Name, h.Level, h.Type, h.FailMode
+		if e.lost {
+			v.note(TranscriptLost)
+		}
+		if v.Notes == nil {
+			v.Notes = []Note{}
+		}
+	}
+	return verdicts
+}
+
+// ask has one hook evaluated within its own timeout. An evaluator that panics
+// or answers nonsense has given no verdict.
+func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v Verdict) {
+	began := e.gate.Now()
+	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
+	defer cancel()
+	judged := h.Type == PromptHook && e.caller != nil
+	if judged {
+		defer context.AfterFunc(e.caller, cancel)()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			v = failed(Internal, "the hook's evaluation panicked")
+			v.Evidence = &Evidence{Stderr: CutEvidence(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))}
+		}
+		v.Duration = e.gate.Now().Sub(began)
+		v.DurationMS = v.Duration.Milliseconds()
+	}()
+	if h.Event == Stop && e.ev.AnswerUnknown && h.Dialect != AXCode { // whose hooks are not told it
+		return failed(TranscriptUnreadable, "the agent's answer is not in its payload and was not found in its transcript")
+	}
+	evaluator := e.gate.Evaluators[h.Type]
+	if evaluator == nil {
+		return failed(Internal, fmt.Sprintf("no evaluator for hooks of type %q", h.Type))
+	}
+	v = evaluator.Evaluate(ctx, Input{Hook: h, Event: e.ev, Transcript: transcript,
+		Context: e.context(h, transcript), Network: e.network})
+	if judged && v.Outcome == NoVerdict && e.caller.Err() != nil {
+		e.abandoned.Store(true)
+	}
+	switch {
+	case v.Outcome == Allow, v.Outcome == Block, v.Outcome == Ask && h.Event == PreToolUse:
+		v.Failure = nil
+	case v.Outcome == NoVerdict:
+		if v.Failure == nil {
+			v.Failure = &Failure{Code: Internal, Message: "the hook gave no verdict and no cause"}
+		}
+	default:
+		v.Outcome, v.Failure = NoVerdict, &Failure{Code: Internal, Message: fmt.Sprintf("the hook's outcome %q has no meaning on %s", v.Outcome, h.Event)}
+	}
+	return v
+}
+
+// context is what the hook is told.
+func (e *evaluation) context(h *Hook, transcript Transcript) []byte {
+	counts, ev := e.seen.opened(e.ev), *e.ev
+	if ev.AnswersJoined {
+		ev.FinalOutput = counts.newestAnswer(ev.FinalOutput)
+	}
+	return h.told(&ev, e.loop(counts), transcript)
+}
