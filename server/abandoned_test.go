@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +35,8 @@ func TestCallerThatHangsUpStopsItsJudge(t *testing.T) {
 	w.Server.opt.Gate.Policies.Put(judged)
 	web := httptest.NewServer(w.Handler())
 	defer web.Close()
+	release := sync.OnceFunc(func() { close(finish) })
+	defer release() // or the server would wait for a judge that nothing stopped
 	const stop = `"hook_event_name":"Stop","agent_name":"judged","session_id":"s"`
 	ask := func(route, body, key string) (hangUp func()) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -71,7 +74,7 @@ func TestCallerThatHangsUpStopsItsJudge(t *testing.T) {
 		t.Errorf("with a key the judge was stopped: %v", err)
 	case <-time.After(200 * time.Millisecond):
 	}
-	close(finish)
+	release()
 	if err := <-ended; err != nil {
 		t.Errorf("with a key: %v", err)
 	}
