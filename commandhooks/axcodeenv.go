@@ -21,7 +21,7 @@ const axCodeNameBytes = 32_768
 // hook does: the host's own, sanitised, and the HOOK_ variables
 // (spec/ax-code.md 8, 21, 22).
 func axCodeEnv(host []string, in gate.Input) map[string]string {
-	env := Sanitised(host)
+	env := sanitised(host)
 	event, tool := gate.AXCodeNames(in.Event)
 	args := string(in.Context)
 	if len(args) > axCodeArgsBytes {
@@ -71,11 +71,11 @@ func FullEnvironment(host []string) bool {
 	return full
 }
 
-// Sanitised are the variables of a host's environment, as [os.Environ] has it,
+// sanitised are the variables of a host's environment, as [os.Environ] has it,
 // that hooks of AX Code get: without what looks like a secret, and what makes
 // programs load code; all of them where it asks for that ([FullEnvironment]).
 // stopgate's own never pass (DESIGN §9).
-func Sanitised(host []string) map[string]string {
+func sanitised(host []string) map[string]string {
 	full := FullEnvironment(host)
 	env := map[string]string{}
 	for _, variable := range host {

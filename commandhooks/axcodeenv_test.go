@@ -24,7 +24,7 @@ func TestAXCode21Sanitised(t *testing.T) {
 		"A=https://user:pw@example.com/", "B=postgres://u@h/db", "C=HTTPS://example.com/x?a=b&Token=c", "D=https://s3/x?X-Amz-Signature=1", "E=https://x/?signature=1",
 		"F=https://x/?credential=1", "G=https://x?access_token=1", "H=https://x/?client_secret=1", "I=https://x/?password=1", "J=https://x/?passwd=1", "K=https://x/?api_key=1",
 		"L=https://x/?access_key=1", "M=--index https://u:p@h/simple", "STOPGATE_SERVER=http://127.0.0.1:8790"}
-	env := Sanitised(append(append([]string{"no equals sign", "=x"}, dropped...), kept...))
+	env := sanitised(append(append([]string{"no equals sign", "=x"}, dropped...), kept...))
 	var got []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		got = append(got, name+"="+env[name])
@@ -41,7 +41,7 @@ func TestAXCode22FullEnvironment(t *testing.T) {
 		full  bool
 	}{{"1", true}, {"true", true}, {"TRUE", true}, {"Yes", true}, {"on", true}, {"0", false}, {"false", false}, {"", false}, {"2", false}, {"enabled", false}} {
 		host := []string{"GITHUB_TOKEN=x", "LD_PRELOAD=/x", "STOPGATE_API_KEY=x", "AX_CODE_HOOKS_FULL_ENV=" + tt.value}
-		env := Sanitised(host)
+		env := sanitised(host)
 		if got := FullEnvironment(host); got != tt.full {
 			t.Errorf("%q: %v", tt.value, got)
 		}

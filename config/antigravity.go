@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"regexp/syntax"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"stopgate/gate"
+	"stopgate/internal/hostname"
 )
 
 // antigravityEvents are the two events of the Gemini API's sandbox, by its own
@@ -184,15 +184,16 @@ func (r *antigravityReader) url(o *object, h *gate.Hook) {
 		r.errorf(path, at, "url begins with %s://, want https://: hooks are sent by no other way", cut(u.Scheme))
 	case u.User != nil:
 		r.errorf(path, at, "url holds a user or password: secrets belong into the network's transform, as a header")
-	case loopbackName(u.Hostname()):
+	case thisMachine(u.Hostname()):
 		r.warnf(path, at, "url leads to %s, the environment's own machine, which is always refused: the handler is never reached, and every call goes on", u.Hostname())
 	}
 }
 
-func loopbackName(host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
+// thisMachine reports whether a host stands for the machine that asks, wherever
+// that is.
+func thisMachine(text string) bool {
+	host, addr, fault := hostname.Read(text)
+	return fault == "" && (hostname.IsLocalhost(host) || addr.IsLoopback())
 }
 
 // headers are plain texts, and no secrets (spec/antigravity.md 3, 16).

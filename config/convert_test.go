@@ -85,7 +85,12 @@ func TestConvertExpresses(t *testing.T) {
 		{"spaces make no list of a pattern", gate.Azure, gate.ClaudeCode, agentHook("PreToolUse", `type: command, command: x, matcher: "Bash, Read"`), `"matcher": "^(?:Bash, Read)$"`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			document, report := converted(c.from, c.to, c.source, false)
+			document, report := converted(c.from, c.to, c.source, true)
+			for line := range strings.Lines(report) {
+				if strings.Contains(line, " error: ") && !strings.Contains(line, ": answer on ") { // of which TestConvertAnswers is
+					t.Errorf("not expressed: %s", line)
+				}
+			}
 			if !strings.Contains(document, c.want) {
 				t.Errorf("no %s in\n%s\n%s", c.want, document, report)
 			}
@@ -93,6 +98,48 @@ func TestConvertExpresses(t *testing.T) {
 				if !regexp.MustCompile(w).MatchString(report) {
 					t.Errorf("the report has no %s:\n%s", w, report)
 				}
+			}
+		})
+	}
+}
+
+// A refusal in words that the other system does not read is an error, and the
+// hook is written only in part.
+func TestConvertAnswers(t *testing.T) {
+	const command, http = `{"type":"command","command":"x"}`, `{"type":"http","url":"https://x.example/"}`
+	sandbox := sandboxFile("pre_tool_execution", "*", `"type":"command","command":"echo '{\"decision\":\"deny\"}'"`)
+	for _, c := range []struct {
+		name     string
+		from, to gate.Dialect
+		source   string
+		lost     string // empty: nothing
+	}{
+		{"antigravity to claude-code", gate.Antigravity, gate.ClaudeCode, sandbox, `answer on PreToolUse: {"decision":"deny"} refuses in the Gemini API's sandbox and nothing in Claude Code, which reads {"decision":"block"} or`},
+		{"antigravity to ax-code", gate.Antigravity, gate.AXCode, sandbox, `{"decision":"deny"} refuses in`},
+		{"antigravity to azure", gate.Antigravity, gate.Azure, sandbox, ""},
+		{"claude-code to antigravity", gate.ClaudeCode, gate.Antigravity, claudeHook("PreToolUse", "", command), `{"decision":"block"} or {"hookSpecificOutput":{"permissionDecision":"deny"}} refuses`},
+		{"claude-code to ax-code", gate.ClaudeCode, gate.AXCode, claudeHook("PreToolUse", "", command), `answer on PreToolUse: {"decision":"block"} refuses in Claude Code`},
+		{"feedback", gate.ClaudeCode, gate.AXCode, claudeHook("PostToolUse", "", command), ""},
+		{"claude-code to azure", gate.ClaudeCode, gate.Azure, claudeHook("PreToolUse", "", command), ""},
+		{"azure to claude-code", gate.Azure, gate.ClaudeCode, agentHook("Stop", "type: command, command: x"), `answer on Stop: {"ok":false} refuses in Azure SRE Agent`},
+		{"ax-code to claude-code", gate.AXCode, gate.ClaudeCode, axFile(`"event":"PreToolUse","command":"x","protocol":"claude-code"`), `answer on PreToolUse: {"permissionDecision":"deny"} refuses`},
+		{"a script that says what both read", gate.Azure, gate.ClaudeCode, agentHook("Stop", `type: command, script: "echo '{\"decision\":\"block\",\"token\":1}'"`), ""},
+		{"a script that does not", gate.Azure, gate.ClaudeCode, agentHook("Stop", `type: command, script: "echo '{\"ok\": false}'"`), `{"ok":false} refuses`},
+		{"a script in a command", gate.Azure, gate.ClaudeCode, agentHook("Stop", `type: command, command: "bash -c 'exit 2'"`), ""},
+		{"an exit code alone", gate.AXCode, gate.ClaudeCode, axFile(`"event":"PreToolUse","command":"x","blockOnFailure":true`), ""},
+		{"what is only watched there", gate.ClaudeCode, gate.Antigravity, claudeHook("PostToolUse", "", command), ""},
+		{"what is only watched here", gate.Antigravity, gate.Azure, sandboxFile("post_tool_execution", "*", `"type":"command","command":"x"`), ""},
+		{"a server", gate.ClaudeCode, gate.Antigravity, claudeHook("PreToolUse", "", http), `{"decision":"block"} or`},
+		{"a server that is only told", gate.ClaudeCode, gate.Antigravity, claudeHook("PostToolUse", "", http), ""},
+		{"a server of the sandbox's", gate.Antigravity, gate.ClaudeCode, sandboxFile("pre_tool_execution", "*", `"type":"http","url":"https://x.example/"`), `{"decision":"deny"} refuses`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			document, report := converted(c.from, c.to, c.source, false)
+			if (document == "") != (c.lost != "") || !strings.Contains(report, c.lost) || regexp.MustCompile(`error: .*: answer on `).MatchString(report) != (c.lost != "") {
+				t.Errorf("document %q, report:\n%s\nwant %s", document, report, c.lost)
+			}
+			if document, _ := converted(c.from, c.to, c.source, true); document == "" {
+				t.Error("nothing is written in part")
 			}
 		})
 	}

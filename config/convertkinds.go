@@ -19,7 +19,7 @@ func (c *converter) http(d *declared, h *gate.Hook) bool {
 	switch {
 	case c.To == gate.ClaudeCode && strings.Contains(d.URL, "$"):
 		c.lose(d, "url", "Claude Code takes no url that holds a dollar sign: write %%24")
-	case c.To == gate.Antigravity && (err != nil || u.Scheme != "https" || loopbackName(u.Hostname())):
+	case c.To == gate.Antigravity && (err != nil || u.Scheme != "https" || thisMachine(u.Hostname())):
 		c.lose(d, "url", "the Gemini API's sandbox reaches https:// alone, and never its own machine")
 	}
 	for _, header := range d.Headers {

@@ -1,6 +1,12 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
 	"stopgate/gate"
 )
 
@@ -37,6 +43,7 @@ func (c *converter) sayDifferences(d *declared, event gate.EventName) {
 	if d.Type == gate.HTTPHook || d.Type == gate.CommandHook && reads(lawOf(d)) {
 		c.once(d, "answer", "answer on %s: %s reads %s; %s reads %s", eventName(c.To, event), from, readOf(c.From, d.Event), to, readOf(c.To, event))
 	}
+	c.loseAnswers(d, event)
 	if d.Event.ForTool() && !(calledAlike(c.From) && calledAlike(c.To)) {
 		c.once(d, "names", "tools: in a hook's input they have the names, and the arguments, that %s gives them", to)
 	}
@@ -52,6 +59,76 @@ func (c *converter) sayDifferences(d *declared, event gate.EventName) {
 	if event == gate.Stop && d.Type == gate.CommandHook && c.To == gate.ClaudeCode && c.From == gate.Azure {
 		c.once(d, "cap of commands", "cap: Claude Code ends the loop after 8 blocks in a row; a command of Azure SRE Agent may reject for ever")
 	}
+}
+
+// loseAnswers is an error where a refusal in the own system's words refuses
+// nothing in the other: shell round a command reads no JSON, and round a server
+// there is none. The hook itself can be written, since its exit code keeps its
+// meaning. A script that stands in the hook, and has a word nowhere, is taken not
+// to say it.
+func (c *converter) loseAnswers(d *declared, event gate.EventName) {
+	asked := d.Type == gate.HTTPHook && !watchedOnly(d.Dialect, d.Event) || d.Type == gate.CommandHook && reads(lawOf(d))
+	if !asked || watchedOnly(c.To, event) {
+		return
+	}
+	script := d.Script
+	if line, _ := unwrapped(d); script == "" && d.Args == nil {
+		script, _ = scriptOf(line)
+	}
+	known := refusals(c.To, event)
+	lost := slices.DeleteFunc(refusals(c.From, d.Event), func(r wording) bool {
+		return slices.Contains(known, r) || script != "" && !r.in(script)
+	})
+	text := fmt.Sprintf("answer on %s: %s refuses in %s and nothing in %s, which reads %s: let the hook say that", eventName(c.To, event),
+		either(lost), systemNames[c.From], systemNames[c.To], either(known))
+	if len(lost) > 0 && !c.said[text] { // the first one's place stands for all
+		c.said[text] = true
+		c.lose(d, "", "%s", text)
+	}
+}
+
+// wording is an answer that refuses.
+type wording string
+
+const (
+	saysDeny   wording = `{"decision":"deny"}`
+	saysBlock  wording = `{"decision":"block"}`
+	saysNotOK  wording = `{"ok":false}`
+	saysFlat   wording = `{"permissionDecision":"deny"}`
+	saysNested wording = `{"hookSpecificOutput":{"permissionDecision":"deny"}}`
+)
+
+// in reports whether a script has the word of it.
+func (r wording) in(script string) bool {
+	word := map[wording]string{saysDeny: "deny", saysBlock: "block", saysNotOK: "ok"}[r]
+	return regexp.MustCompile(`\b` + cmp.Or(word, "permissionDecision") + `\b`).MatchString(script)
+}
+
+// either names several.
+func either(list []wording) string {
+	var texts []string
+	for _, r := range list {
+		texts = append(texts, string(r))
+	}
+	return strings.Join(texts, " or ")
+}
+
+// refusals are the answers by which a hook on an event refuses.
+func refusals(d gate.Dialect, event gate.EventName) []wording {
+	before := event == gate.PreToolUse
+	switch {
+	case d == gate.Antigravity:
+		return []wording{saysDeny}
+	case d == gate.AXCode && gate.AXCodeBlocks(event):
+		return []wording{saysFlat, saysNested}
+	case d == gate.Azure && before:
+		return []wording{saysDeny, saysBlock, saysNotOK, saysNested}
+	case d == gate.Azure:
+		return []wording{saysBlock, saysNotOK}
+	case d == gate.ClaudeCode && before:
+		return []wording{saysBlock, saysNested}
+	}
+	return []wording{saysBlock}
 }
 
 func reads(l law) bool { return l == speaks || l == refuses || l == failsClosed }

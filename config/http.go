@@ -2,17 +2,18 @@ package config
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
+
+	"stopgate/internal/hostname"
 )
 
 // HTTP is how the service is reached, beyond its address.
 type HTTP struct {
 	// Hosts are names that requests may have in Host although the service
-	// listens on a loopback address: those of a proxy before it. Without port.
+	// listens on a loopback address: those of a proxy before it. Without port, in
+	// the spelling that requests have.
 	Hosts []string
 	// Origins are those of web pages that may call, as a browser writes them:
 	// "https://console.example".
@@ -29,7 +30,8 @@ func readHTTP(o *object) HTTP {
 		o.errorf(o.child("shutdown_grace"), n.pos, "shutdown_grace is less than one second")
 	}
 	for _, host := range checked(o, "hosts", hostFault) {
-		h.Hosts = append(h.Hosts, strings.Trim(host, "[]"))
+		name, _, _ := hostname.Read(host)
+		h.Hosts = append(h.Hosts, name)
 	}
 	h.Origins = checked(o, "origins", originFault)
 	return h
@@ -41,35 +43,34 @@ func checked(o *object, name string, fault func(string) string) []string {
 		return nil
 	}
 	var list []string
-	for i, text := range o.texts(name) {
-		if what := fault(text); what != "" {
-			item := fmt.Sprintf("%s[%d]", name, i)
-			o.errorf(o.child(item), o.place(name), "%s is %q: %s", item, cut(text), what)
-			continue
+	for _, text := range o.texts(name) {
+		if fault(text) == "" {
+			list = append(list, text)
 		}
-		list = append(list, text)
+	}
+	for i, n := range o.list(name) {
+		if what := fault(n.text); what != "" && n.kind == textKind {
+			item := fmt.Sprintf("%s[%d]", name, i)
+			o.errorf(o.child(item), n.pos, "%s is %q: %s", item, cut(n.text), what)
+		}
 	}
 	return list
 }
 
-var hostName = regexp.MustCompile(`\A(?i)([a-z0-9_][a-z0-9_-]{0,62}\.)*[a-z0-9_][a-z0-9_-]{0,62}\z`)
-
 // hostFault says what is wrong with a name of http.hosts; empty: nothing.
-func hostFault(host string) string {
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+func hostFault(text string) string {
+	switch _, _, fault := hostname.Read(text); {
+	case fault == "":
 		return ""
-	}
-	switch {
-	case strings.Contains(host, "://"):
+	case strings.Contains(text, "://"):
 		return "want a host alone, without http://"
-	case strings.Contains(host, ":"):
+	case strings.Contains(text, ":"):
 		return "want a host without its port"
-	case strings.Contains(host, "*"):
+	case strings.Contains(text, "*"):
 		return "patterns are not supported, name each host"
-	case len(host) > 253 || !hostName.MatchString(host):
-		return "want a host name or an address"
+	default:
+		return "it " + fault
 	}
-	return ""
 }
 
 // originFault says what is wrong with one of http.origins; empty: nothing.
@@ -82,8 +83,14 @@ func originFault(origin string) string {
 		return "want scheme and host, as https://console.example"
 	case u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80":
 		return "browsers leave the usual port out, so it would never match"
-	case origin != u.Scheme+"://"+strings.ToLower(u.Host) || hostFault(u.Hostname()) != "":
+	case origin != u.Scheme+"://"+strings.ToLower(u.Host) || !asSent(u.Hostname()):
 		return "want scheme, host and perhaps a port in lower case and nothing more, as https://console.example"
 	}
 	return ""
+}
+
+// asSent reports whether a host stands as browsers write it.
+func asSent(text string) bool {
+	host, _, fault := hostname.Read(text)
+	return fault == "" && host == text
 }

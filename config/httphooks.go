@@ -1,10 +1,9 @@
 package config
 
 import (
-	"net"
 	"net/url"
-	"strconv"
-	"strings"
+
+	"stopgate/internal/hostname"
 )
 
 // HTTPHooks is where hooks that are asked over HTTP may go, and how.
@@ -34,14 +33,10 @@ func (r *serverReader) httpHooks(o *object) HTTPHooks {
 
 // allowFault says what is wrong with one of http_hooks.allow; empty: nothing.
 func allowFault(text string) string {
-	host, port, err := net.SplitHostPort(text)
-	if err != nil || strings.Contains(text, "://") {
-		return domainFault(text)
+	if _, fault := hostname.ReadPattern(text); fault != "" {
+		return "it " + fault
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "want a port 1…65535 after the colon, or none"
-	}
-	return domainFault(host)
+	return ""
 }
 
 // readProxy shows no more of it than was written: it may hold a password.

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net"
 	"strings"
 
 	"stopgate/gate"
+	"stopgate/internal/hostname"
 )
 
 // hiddenSecret stands in an answer where a network's document has a secret.
@@ -115,10 +115,14 @@ func readDestination(o *object) gate.Destination {
 	defer o.unknown(true)
 	d := gate.Destination{Domain: o.text("domain")}
 	wrongType := d.Domain == "" && o.value("domain") != nil && o.value("domain").kind != textKind // which has been reported
-	if fault := domainFault(d.Domain); fault != "" && !wrongType {
-		o.errorf(o.child("domain"), o.place("domain"), "domain is %q: %s", cut(d.Domain), fault)
+	p, fault := hostname.ReadPattern(d.Domain)
+	if fault == "" && p.Port != "" {
+		fault = "has a port: want a host without its port"
 	}
-	if loopback, err := IsLoopback(net.JoinHostPort(strings.ToLower(d.Domain), "443")); err == nil && loopback {
+	if fault != "" && !wrongType {
+		o.errorf(o.child("domain"), o.place("domain"), "domain is %q: it %s", cut(d.Domain), fault)
+	}
+	if thisMachine(p.Host) {
 		o.warnf(o.child("domain"), o.place("domain"), "domain is %q, which is always refused: http hooks of this dialect reach no loopback address", d.Domain)
 	}
 	transform := o.value("transform")
@@ -144,6 +148,9 @@ func readDestination(o *object) gate.Destination {
 				o.errorf(at+"."+f.name, f.pos, "header %q %s", cut(f.name), fault)
 				continue
 			}
+			if _, credentials, schemed := strings.Cut(f.value.text, " "); len(f.value.text) < gate.ShortestSecret || schemed && len(credentials) < gate.ShortestSecret {
+				o.warnf(at+"."+f.name, f.pos, "header %q has a secret of fewer than %d bytes, which is not taken out of what a server says", cut(f.name), gate.ShortestSecret)
+			}
 			d.Transform = append(d.Transform, gate.Header{Name: f.name, Value: f.value.text})
 		}
 	}
@@ -164,17 +171,4 @@ func headerFault(f field, seen map[string]bool) string {
 	}
 	seen[name] = true
 	return gate.HeaderFault(f.name, f.value.text)
-}
-
-// domainFault says what is wrong with a host, or a pattern of hosts, that may
-// be reached; empty: nothing.
-func domainFault(domain string) string {
-	switch host := strings.TrimPrefix(domain, "*."); {
-	case domain == "*":
-		return ""
-	case strings.Contains(host, "*"):
-		return "want *, *.example.com or a whole host name"
-	default:
-		return hostFault(host)
-	}
 }

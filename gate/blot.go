@@ -2,13 +2,15 @@ package gate
 
 import (
 	"bytes"
+	"html"
 	"slices"
 	"strconv"
 	"unicode/utf8"
 )
 
 // Blot is a text with "[key]" for each of the secrets, also where they are
-// escaped as JSON allows, and escaped again as they are in a call's arguments.
+// escaped as JSON allows, and escaped again as they are in a call's arguments,
+// as in a URL, or as in a page.
 // Of secrets that begin alike the longest goes first. text itself is not
 // changed.
 //
@@ -29,7 +31,7 @@ func without(text []byte, secret string) []byte {
 	var out []byte
 	kept := 0 // text before it is in out
 	_, first := utf8.DecodeRuneInString(secret)
-	begins := secret[:first] + `\`
+	begins := secret[:first] + `\%&+`
 	for at := 0; at < len(text); {
 		i := bytes.IndexAny(text[at:], begins)
 		if i < 0 {
@@ -53,17 +55,59 @@ func without(text []byte, secret string) []byte {
 }
 
 // echo is how many bytes at the text's beginning are the secret, in whatever
-// escapes; 0: it does not stand there.
+// escapes; 0: it does not stand there. Each way of writing is tried by itself: a
+// secret may hold what is an escape in another.
 func echo(text []byte, secret string) int {
+	return max(spelt(text, secret, character), spelt(text, secret, inURL), spelt(text, secret, inPage))
+}
+
+func spelt(text []byte, secret string, as func([]byte, rune) int) int {
 	at := 0
 	for _, r := range secret {
-		n := character(text[at:], r)
+		n := as(text[at:], r)
 		if n == 0 {
 			return 0
 		}
 		at += n
 	}
 	return at
+}
+
+// inURL is [character] where it may be a URL's "%2F", and a space "+".
+func inURL(text []byte, r rune) int {
+	at := 0
+	for _, b := range []byte(string(r)) {
+		n := character(text[at:], '%')
+		if n == 0 || len(text) < at+n+2 {
+			at = 0
+			break
+		}
+		if code, err := strconv.ParseUint(string(text[at+n:at+n+2]), 16, 8); err != nil || byte(code) != b {
+			at = 0
+			break
+		}
+		at += n + 2
+	}
+	switch {
+	case at > 0:
+		return at
+	case r == ' ' && character(text, '+') > 0:
+		return character(text, '+')
+	}
+	return character(text, r)
+}
+
+// inPage is [character] where it may be HTML's "&lt;" or "&#60;", whose
+// ampersand JSON may have escaped.
+func inPage(text []byte, r rune) int {
+	const longest = len("CounterClockwiseContourIntegral;")
+	if n := character(text, '&'); n > 0 {
+		rest := text[n:min(len(text), n+longest)]
+		if end := bytes.IndexByte(rest, ';'); end > 0 && html.UnescapeString("&"+string(rest[:end+1])) == string(r) {
+			return n + end + 1
+		}
+	}
+	return character(text, r)
 }
 
 // character is how many bytes at the text's beginning are the character, as it

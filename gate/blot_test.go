@@ -20,6 +20,12 @@ func TestBlot(t *testing.T) {
 		{"and writes that", string(twice), `"{\"pattern\":\"[key]\\n\"}"`},
 		{"after a newline's escape", `"\nsk-abcd/efgh"`, `"\n[key]"`},
 		{"after backslashes", `"\\sk-abcd/efgh"`, `"\\[key]"`},
+		{"in a URL", "?k=sk-abcd%2fefgh&l=sk%2Dabcd%2Fefgh", "?k=[key]&l=[key]"},
+		{"wholly in percents", "%73%6B%2D%61%62%63%64%2F%65%66%67%68", "[key]"},
+		{"in a page", "<b>sk-abcd&#47;efgh</b> sk&#x2D;abcd&sol;efgh", "<b>[key]</b> [key]"},
+		{"in a page in JSON", `"sk-abcd\u0026#47;efgh"`, `"[key]"`},
+		{"another percent", "sk-abcd%2eefgh sk-abcd%2", "sk-abcd%2eefgh sk-abcd%2"},
+		{"another entity", "sk-abcd&amp;efgh sk-abcd&#47", "sk-abcd&amp;efgh sk-abcd&#47"},
 		{"cut off", "sk-abcd/efg", "sk-abcd/efg"},
 		{"another character's escape", `"sk-abcd\u002eefgh"`, `"sk-abcd\u002eefgh"`},
 		{"a broken escape", `"sk-abcd\u00`, `"sk-abcd\u00`},
@@ -47,6 +53,14 @@ func TestBlot(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a key with escapes and spaces in it", func(t *testing.T) {
+		const odd = `a b%41&amp;c`
+		for _, spelt := range []string{odd, "a+b%2541%26amp%3Bc", "a%20b%2541%26amp;c", "a b%41&amp;amp;c"} {
+			if got := string(Blot([]byte(spelt), []string{odd}, 8)); got != "[key]" {
+				t.Errorf("%s: %s", spelt, got)
+			}
+		}
+	})
 	t.Run("backslashes without end", func(t *testing.T) { // time squared would be an hour
 		Blot([]byte(strings.Repeat(`\`, 4<<20)), []string{key, `\\\\\\\\`}, 8)
 	})
@@ -55,6 +69,7 @@ func TestBlot(t *testing.T) {
 // What was JSON still is.
 func FuzzBlot(f *testing.F) {
 	f.Add(`{"a":"\\\"sk-abcd\u002fefgh\\"}`)
+	f.Add(`{"a":"\u0026#115;k-abcd\u00252fefgh"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		got := Blot([]byte(text), []string{"sk-abcd/efgh"}, 8)
 		if json.Valid([]byte(text)) && !json.Valid(got) {

@@ -41,6 +41,11 @@ func HeaderFault(name, value string) string {
 	return ""
 }
 
+// ShortestSecret is the fewest bytes of a header's value that are taken out of
+// what is said of a call: shorter ones are switches ("1", "on") and stand in many
+// a text.
+const ShortestSecret = 4
+
 // maxHeader is what servers commonly take, in bytes of name and value.
 const maxHeader = 8 << 10
 

@@ -3,6 +3,7 @@ package httphooks
 import (
 	"encoding/base64"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,19 +92,45 @@ func (c *Caller) expand(text string, allowed []string, p *call) string {
 }
 
 // hide keeps a header's value out of everything that is said of the call: whole,
-// and what follows its scheme, as in "Bearer …", and of "Basic …" the password.
+// and each part that may be a secret by itself.
 func (p *call) hide(value string) {
 	value = strings.TrimSpace(value)
 	p.secrets = append(p.secrets, value)
-	scheme, credentials, found := strings.Cut(value, " ")
-	if !found {
-		return
+	if scheme, credentials, found := strings.Cut(value, " "); found {
+		credentials = strings.TrimSpace(credentials)
+		p.secrets = append(p.secrets, credentials)
+		if decoded, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "Basic") {
+			p.secrets = append(p.secrets, string(decoded))
+			p.hideParts(string(decoded))
+		}
 	}
-	credentials = strings.TrimSpace(credentials)
-	p.secrets = append(p.secrets, credentials)
-	if decoded, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "Basic") {
-		_, password, _ := strings.Cut(string(decoded), ":")
-		p.secrets = append(p.secrets, string(decoded), password)
+	p.hideParts(value)
+}
+
+// hideParts hides what stands between blanks, commas and semicolons: the words
+// after the first, which is a scheme; of "name=value" the value, of "name:password"
+// the password. What a cookie or a form has in a URL's escapes is hidden without
+// them too.
+func (p *call) hideParts(value string) {
+	for i, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t,;", r) }) {
+		_, part, named := strings.Cut(word, "=")
+		if named {
+			word = part
+		}
+		if named || i > 0 {
+			p.hidePart(word)
+		}
+		if _, password, found := strings.Cut(word, ":"); found {
+			p.hidePart(password)
+		}
+	}
+}
+
+func (p *call) hidePart(text string) {
+	text = strings.Trim(text, "\"'{}[]()<>")
+	p.secrets = append(p.secrets, text)
+	if plain, err := url.QueryUnescape(text); err == nil && plain != text {
+		p.secrets = append(p.secrets, plain)
 	}
 }
 
@@ -118,6 +145,5 @@ func (c *Caller) proxySecrets() []string {
 // clean is a text of the server's without the call's secrets, which it may have
 // echoed: they reach no record, no log and no agent (spec/antigravity.md 16).
 func (p *call) clean(text string) string {
-	const least = 4 // shorter ones are switches ("1", "on") and stand in many a text
-	return strings.ToValidUTF8(string(gate.Blot([]byte(text), p.secrets, least)), "\uFFFD")
+	return strings.ToValidUTF8(string(gate.Blot([]byte(text), p.secrets, gate.ShortestSecret)), "\uFFFD")
 }

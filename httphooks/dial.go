@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/internal/hostname"
 )
 
 const (
@@ -73,7 +74,7 @@ func (c *Caller) addresses(ctx context.Context, host string, most time.Duration)
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
 	}
-	if isLocalhost(host) {
+	if hostname.IsLocalhost(host) {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)

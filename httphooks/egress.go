@@ -1,13 +1,10 @@
 package httphooks
 
 import (
-	"errors"
-	"net"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	"stopgate/gate"
+	"stopgate/internal/hostname"
 )
 
 // permit checks the target as far as its URL tells: antigravity's by the agent's
@@ -26,7 +23,7 @@ func (c *Caller) permit(d gate.Dialect, t target, network *gate.Network) *gate.F
 		return failf(gate.EgressDenied, "the hook's URL begins with %s://: hooks of %s are sent by https:// alone", t.url.Scheme, d)
 	case t.url.Scheme != "https" && !t.here():
 		return failf(gate.EgressDenied, "the hook's URL begins with http://, which is for localhost alone: want https://")
-	case isLocalhost(t.host):
+	case hostname.IsLocalhost(t.host):
 		return c.refusal(d, t.host, t.port, netip.IPv6Loopback())
 	case t.addr.IsValid():
 		return c.refusal(d, t.host, t.port, t.addr)
@@ -68,65 +65,18 @@ func destinations(t target, network *gate.Network) (found []gate.Destination) {
 		return nil
 	}
 	for _, d := range network.Allow {
-		if p, err := readPattern(d.Domain); err == nil && p.port == "" && p.matches(t.host, t.port) {
+		if p, fault := hostname.ReadPattern(d.Domain); fault == "" && p.Port == "" && p.Matches(t.host, t.port) {
 			found = append(found, d)
 		}
 	}
 	return found
 }
 
-// pattern is one entry of a list of hosts.
-type pattern struct {
-	host   string // whole; empty: suffix decides
-	suffix string // ".example.com"; empty, with no host: every host
-	port   string // empty: every port
-}
-
-func readPattern(text string) (pattern, error) {
-	var p pattern
-	if text == "*" {
-		return p, nil
-	}
-	host := text
-	if h, port, err := net.SplitHostPort(text); err == nil {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return p, errors.New("has no port 1…65535 after its colon")
-		}
-		host, p.port = h, port
-		if host == "*" {
-			return p, nil
-		}
-	}
-	below, wild := strings.CutPrefix(host, "*.")
-	name, addr, fault := readHost(below)
-	switch {
-	case fault != "":
-		return p, errors.New(fault)
-	case wild && addr.IsValid():
-		return p, errors.New("has * before an address")
-	case wild:
-		p.suffix = "." + name
-	default:
-		p.host = name
-	}
-	return p, nil
-}
-
-func (p pattern) matches(host, port string) bool {
-	switch {
-	case p.port != "" && p.port != port:
-		return false
-	case p.host != "":
-		return host == p.host
-	}
-	return p.suffix == "" || strings.HasSuffix(host, p.suffix) && len(host) > len(p.suffix)
-}
-
 // listed reports whether the server file's list has the host, or a pattern of
 // it.
 func (c *Caller) listed(t target) bool {
 	for _, p := range c.allow {
-		if p.matches(t.host, t.port) {
+		if p.Matches(t.host, t.port) {
 			return true
 		}
 	}
@@ -136,7 +86,7 @@ func (c *Caller) listed(t target) bool {
 // named reports whether the server file's list has the host itself.
 func (c *Caller) named(host, port string) bool {
 	for _, p := range c.allow {
-		if p.host != "" && p.matches(host, port) {
+		if p.Host != "" && p.Matches(host, port) {
 			return true
 		}
 	}

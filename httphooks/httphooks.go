@@ -26,13 +26,14 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/internal/hostname"
 )
 
-// DefaultConnections is how many requests run at once where nobody says
+// defaultConnections is how many requests run at once where nobody says
 // otherwise: so many that one server that does not answer does not hold up the
 // hooks of others (fault G34), and a quarter of the descriptors that a process
 // usually has.
-const DefaultConnections = 256
+const defaultConnections = 256
 
 // Options are what a [Caller] is made of. The zero value reaches every external
 // host by antigravity's rules, and none by claude-code's.
@@ -50,7 +51,7 @@ type Options struct {
 	// RootCAs are who may vouch for a server; nil: whom the system trusts.
 	RootCAs *x509.CertPool
 	// Connections is how many requests run at once, over all events; further ones
-	// wait, inside their own timeout. 0: [DefaultConnections].
+	// wait, inside their own timeout. 0: 256.
 	Connections int
 	// Getenv gives the variables that headers of claude-code's hooks may name,
 	// empty when not set; nil: there are none. It must not know the gate's own
@@ -66,7 +67,7 @@ type Options struct {
 // Caller is the evaluator of http hooks. It is safe for concurrent use.
 type Caller struct {
 	opt     Options
-	allow   []pattern
+	allow   []hostname.Pattern
 	direct  map[gate.Dialect]*http.Client // a connection is reused under the rules it was made by
 	proxied *http.Client
 	slots   chan struct{}
@@ -77,9 +78,9 @@ func New(opt Options) (*Caller, error) {
 	c := &Caller{opt: opt, direct: map[gate.Dialect]*http.Client{}}
 	var errs []error
 	for _, text := range opt.Allow {
-		p, err := readPattern(text)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("httphooks: allowed host %q: %w", text, err))
+		p, fault := hostname.ReadPattern(text)
+		if fault != "" {
+			errs = append(errs, fmt.Errorf("httphooks: allowed host %q %s", text, fault))
 		}
 		c.allow = append(c.allow, p)
 	}
@@ -100,7 +101,7 @@ func New(opt Options) (*Caller, error) {
 	if c.opt.Dial == nil {
 		c.opt.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
-	n := cmp.Or(opt.Connections, DefaultConnections)
+	n := cmp.Or(opt.Connections, defaultConnections)
 	c.slots = make(chan struct{}, n)
 	for _, d := range []gate.Dialect{gate.Antigravity, gate.ClaudeCode} {
 		c.direct[d] = client(c.transport(n, dialer{c, d}.dial))

@@ -14,6 +14,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -327,14 +329,34 @@ func TestAddressesAreTriedInTurn(t *testing.T) {
 	}
 }
 
-// Fault http-02: the environment's proxy is nobody's business here.
+// Fault http-02: the environment's proxy is nobody's business here. net/http
+// reads it once in a process, so it is set for one of its own.
 func TestFaultHttp02ProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"} {
-		t.Setenv(name, "http://127.0.0.1:1")
+	if os.Getenv("HTTPHOOKS_TEST_BEHIND_A_PROXY") == "" {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), "HTTPHOOKS_TEST_BEHIND_A_PROXY=1", "NO_PROXY=", "no_proxy=")
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+			cmd.Env = append(cmd.Env, name+"=http://127.0.0.1:1")
+		}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	r, _ := http.NewRequest(http.MethodPost, "https://hooks.example.com/", nil)
+	if p, err := http.ProxyFromEnvironment(r); p == nil || err != nil {
+		t.Fatalf("net/http would use no proxy, so nothing is tested: %v", err)
 	}
 	w := newWorld(t, says("{}"))
 	if v := ask(t, w.caller(t), hook("https://hooks.example.com/")); v.Outcome != gate.Allow {
 		t.Error(v.Failure)
+	}
+	if d := cmp.Diff([]string{public.String() + ":443"}, w.asked); d != "" {
+		t.Errorf("dialled (-want +got):\n%s", d)
 	}
 	url, address := raw(t, func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") })
 	caller, err := New(Options{Allow: []string{address}})

@@ -3,13 +3,9 @@ package httphooks
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
-	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/net/idna"
 
 	"stopgate/gate"
+	"stopgate/internal/hostname"
 )
 
 // target is where a request goes. Its URL has the host in the one spelling that
@@ -38,7 +34,7 @@ func readTarget(text string) (target, *gate.Failure) {
 		t.port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
 	}
 	var fault string
-	if t.host, t.addr, fault = readHost(u.Hostname()); fault != "" {
+	if t.host, t.addr, fault = hostname.Read(u.Hostname()); fault != "" {
 		return target{}, failf(gate.EgressDenied, "the hook's host %.80q %s", u.Hostname(), fault)
 	}
 	sent := *u
@@ -53,45 +49,5 @@ func readTarget(text string) (target, *gate.Failure) {
 	return t, nil
 }
 
-var (
-	hostName = regexp.MustCompile(`\A([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\z`)
-	// A name whose last label is a number, in whatever base, is an address to many
-	// systems and a name to others: 127.1, 2130706433, 0x7f.1, 0177.0.0.1.
-	endsInNumber = regexp.MustCompile(`(\A|\.)([0-9]+|0x[0-9a-f]*)\z`)
-)
-
-// readHost is a host in its one spelling: letters of any script and case, their
-// wide forms and a trailing dot are gone. fault ends a sentence that begins with
-// the host; empty: there is none.
-func readHost(text string) (host string, addr netip.Addr, fault string) {
-	if strings.ContainsFunc(text, func(r rune) bool { return r > 0x7f }) {
-		ascii, err := idna.Lookup.ToASCII(text)
-		if err != nil || !utf8.ValidString(text) {
-			return "", addr, "is no host name"
-		}
-		text = ascii
-	}
-	host = strings.TrimSuffix(strings.ToLower(text), ".")
-	if addr, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		if addr.Zone() != "" {
-			return "", addr, "has a zone: want an address alone"
-		}
-		return addr.Unmap().String(), addr.Unmap(), ""
-	}
-	switch {
-	case len(host) > 253 || !hostName.MatchString(host):
-		return "", addr, "is no host name"
-	case endsInNumber.MatchString(host):
-		return "", addr, "is an address in a form that systems read differently: write four numbers with dots"
-	}
-	return host, addr, ""
-}
-
-// isLocalhost reports whether a name stands for this machine wherever it is
-// resolved (RFC 6761, 6.3).
-func isLocalhost(host string) bool {
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
-}
-
 // here reports whether the URL itself says that the target is this machine.
-func (t target) here() bool { return isLocalhost(t.host) || reachOf(t.addr) == loopback }
+func (t target) here() bool { return hostname.IsLocalhost(t.host) || reachOf(t.addr) == loopback }

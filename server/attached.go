@@ -42,6 +42,10 @@ func attachedHooks(c echo.Context) (resource, error) {
 	return resource{gate.Attached(gate.Dialect(asked)), name}, nil
 }
 
+func isAttached(kind gate.SpecKind) bool {
+	return slices.ContainsFunc(attachable(), func(d string) bool { return gate.Attached(gate.Dialect(d)) == kind })
+}
+
 // attachable are the dialects in which an agent may have hooks beside its spec,
 // which has azure's.
 func attachable() (names []string) {

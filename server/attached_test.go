@@ -30,11 +30,11 @@ func TestAttachedHooks(t *testing.T) {
 	}
 	const tool = `{"hook_event_name":"PreToolUse","agent_name":"my_agent","tool_name":"Bash"}`
 	w.must(t, 404, "POST", "/v1/evaluate", tool)
-	for dialect, body := range map[string]string{"ax-code": `{"PreToolUse":["ax"]}`, "antigravity": `{ "PreToolUse": ["anti"] }`, "claude-code": `{"odd":[],"PreToolUse":["claude"]}`} {
+	for dialect, body := range map[string]string{"ax-code": `{"PreToolUse":["ax"]}`, "antigravity": `{ "warnings": [], "document": ["x"], "PreToolUse": ["anti"] }`, "claude-code": `{"odd":[],"PreToolUse":["claude"]}`} {
 		w.must(t, 404, "GET", attached+dialect, "")
 		w.must(t, 404, "DELETE", attached+dialect, "")
 		rec := w.must(t, http.StatusAccepted, "PUT", attached+dialect, body)
-		sameJSON(t, "PUT "+dialect, rec.Body.Bytes(), body, "warnings")
+		sameJSON(t, "PUT "+dialect, rec.Body.Bytes(), `{"document":`+body+`}`, "warnings")
 		rec2 := w.must(t, 200, "GET", attached+dialect, "")
 		sameJSON(t, "GET "+dialect, rec2.Body.Bytes(), body)
 		if etag := rec.Header().Get("ETag"); etag == "" || etag != rec2.Header().Get("ETag") {

@@ -122,7 +122,7 @@ func (s *Server) putSpec(about about) echo.HandlerFunc {
 			if spec.Name != of.name {
 				return gate.Errorf(gate.CodeValidation, "name %q in the body is not the name %q in the path", spec.Name, of.name)
 			}
-			answer, err := withWarnings(s.shown(of.kind, spec.Document), findings)
+			answer, err := putAnswer(of.kind, s.shown(of.kind, spec.Document), findings)
 			if err != nil {
 				return err
 			}
@@ -164,6 +164,16 @@ func (s *Server) ownedByFile(kind gate.SpecKind, name string) error {
 		return gate.Errorf(gate.CodeConflict, "%s %q is defined by the file %s: change it there", kind, name, spec.Source)
 	}
 	return nil
+}
+
+// putAnswer is what is stored and what was remarked on it. Hooks in another
+// dialect stand in a member of their own: a group of antigravity's may have any
+// name, "warnings" too.
+func putAnswer(kind gate.SpecKind, document json.RawMessage, findings []gate.Finding) (map[string]any, error) {
+	if isAttached(kind) {
+		return map[string]any{"document": document, "warnings": remarks(findings, gate.SeverityWarning)}, nil
+	}
+	return withWarnings(document, findings)
 }
 
 // withWarnings is the document, as it will be stored, plus what was remarked on it.
