@@ -116,8 +116,8 @@ func (l Limits) validate() error {
 // Options say how hooks are run.
 type Options struct {
 	Mode Mode // empty is Auto
-	// Network leaves the host's network to hooks. In bubblewrap they then have
-	// no unix sockets but pairs, since the host's abstract ones hang on it.
+	// Network leaves the host's network to hooks. In bubblewrap they have no unix
+	// sockets but connected pairs, with it or without.
 	Network   bool
 	Workspace Workspace
 	Limits    Limits
