@@ -134,7 +134,7 @@ type Options struct {
 	// number.
 	AsRoot bool
 	// Parallel is how many hooks run at once, over all events; further ones
-	// wait, within their timeouts. At least 1.
+	// wait, within their timeouts, those of AX Code before theirs. At least 1.
 	Parallel int
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them, but as HostEnv.
@@ -248,8 +248,9 @@ func (o Options) validate() error {
 func (r *Runner) Status() Status { return r.status }
 
 // Evaluate runs the hook and reads its answer. The end of ctx is the hook's
-// timeout; the verdict comes within a second of it, and no process of the
-// hook's group or sandbox is left.
+// timeout, but for a hook of AX Code, whose own begins when it is started; the
+// verdict comes within a second of it, and no process of the hook's group or
+// sandbox is left.
 func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if r.start == nil {
 		return noVerdict(gate.SandboxUnavailable, "%s", r.status.Reason)
@@ -258,7 +259,9 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
+	own := run
 	if in.Hook.Dialect == gate.AXCode {
+		own = inOwnTime(in.Hook.Timeout)
 		if failure := take(ctx, r.axCode); failure != nil {
 			return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 		}
@@ -268,7 +271,7 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	defer func() { <-r.slots }()
-	e, failure := run(ctx, r.start, j)
+	e, failure := own(ctx, r.start, j)
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
