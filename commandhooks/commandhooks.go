@@ -139,7 +139,8 @@ type Options struct {
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them, but as HostEnv.
 	Env map[string]string
-	// HostEnv is the environment of the agent's host, as [os.Environ] has it.
+	// HostEnv is the environment of the agent's host, as [os.Environ] has it,
+	// without the gate's own keys, which the caller knows.
 	// Hooks of AX Code get it sanitised, all others nothing of it (DESIGN §9).
 	HostEnv []string
 	// Path is a search path for interpreters, tried after the system's own

@@ -221,15 +221,11 @@ func TestAXCode10WithoutAPlace(t *testing.T) {
 		{"its own failure", PreToolUse, Hook{ReadsAnswer: true}, NonzeroExit, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.hook.Name, tt.hook.Event = "first", tt.event
+			every := CompileAXCodeMatcher("")
+			tt.hook.Name, tt.hook.Event, tt.hook.Matcher = "first", tt.event, every
 			none := says(Verdict{Outcome: NoVerdict, Failure: &Failure{Code: tt.code, Message: "m"}})
-			g := newGate(newMemory(), answers{"first": none, "second": says(Verdict{Outcome: Allow})}, agent(), axCode(tt.hook, Hook{Name: "second", Event: tt.event}))
-			ev := tool(tt.event)
-			ev.ToolSucceeded = true
-			if !tt.event.ForTool() {
-				ev.ToolName = ""
-			}
-			d := decide(t, g, ev)
+			g := newGate(newMemory(), answers{"first": none, "second": says(Verdict{Outcome: Allow})}, agent(), axCode(tt.hook, Hook{Name: "second", Event: tt.event, Matcher: every}))
+			d := decide(t, g, tool(tt.event))
 			want, note, second := Allow, FailedOpen, "second allow"
 			if tt.blocks {
 				want, note, second = Block, FailedClosed, "second skipped"
