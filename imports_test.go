@@ -17,7 +17,7 @@ import (
 var allowed = map[string][]string{
 	"stopgate":                       {},
 	"stopgate/gate":                  {},
-	"stopgate/config":                {"stopgate/gate", "stopgate/internal/hostname", "stopgate/internal/loopback"},
+	"stopgate/config":                {"stopgate/gate", "stopgate/internal/hostname", "stopgate/internal/loopback", "stopgate/internal/regular"},
 	"stopgate/calibrate":             {"stopgate/gate"},
 	"stopgate/wire":                  {"stopgate/gate"},
 	"stopgate/wire/contracts":        {"stopgate/gate"},
@@ -41,6 +41,7 @@ var allowed = map[string][]string{
 	"stopgate/internal/contract":     {},
 	"stopgate/internal/hostname":     {},
 	"stopgate/internal/loopback":     {},
+	"stopgate/internal/regular":      {},
 	"stopgate/internal/scratch":      {},
 	"stopgate/prompthooks/exchange":  {"stopgate/gate", "stopgate/prompthooks"},
 	"stopgate/prompthooks/modeltest": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},

@@ -2,11 +2,13 @@ package commandhooks
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"stopgate/gate"
 )
@@ -15,12 +17,28 @@ import (
 // (spec/ax-code.md 10).
 const axCodeParallel = 4
 
+// inOwnTime is run within the time of a hook that begins with it, as AX Code has
+// it (spec/ax-code.md 9). That the gate must answer before it is over, since
+// others were run first, is no time-out of the hook's: nothing follows from it.
+func inOwnTime(limit time.Duration) func(context.Context, launcher, job) (ending, *gate.Failure) {
+	return func(ctx context.Context, start launcher, j job) (ending, *gate.Failure) {
+		errOver := errors.New("the hook's own time is over")
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, errOver)
+		defer cancel()
+		e, failure := run(ctx, start, j)
+		e.cutShort = e.timedOut && !errors.Is(context.Cause(ctx), errOver)
+		return e, failure
+	}
+}
+
 // axCodeVerdict is AX Code's law (spec/ax-code.md 11–18): what a hook comes to
 // depends on its event, on blockOnFailure, and on whether its entry says
 // `protocol: claude-code`.
 func (e ending) axCodeVerdict(h *gate.Hook) gate.Verdict {
 	blocks := gate.AXCodeBlocks(h.Event)
 	switch {
+	case e.cutShort:
+		return noVerdict(gate.Overloaded, "the gate had to answer %s after it began to run the hook, whose own time is %s", e.after.Round(time.Millisecond), h.Timeout)
 	case h.ReadsAnswer && blocks:
 		return e.axCodeAnswer(h.Event)
 	case h.ReadsAnswer && h.Event == gate.PostToolUse:

@@ -13,10 +13,15 @@ import (
 	"stopgate/gate"
 )
 
-// ofAXCode makes the hook one of AX Code's, a shell line.
+// ofAXCode makes the hook one of AX Code's, a shell line with ample time.
 func ofAXCode(in *gate.Input) {
 	inline(in)
-	in.Hook.Dialect = gate.AXCode
+	in.Hook.Dialect, in.Hook.Timeout = gate.AXCode, gate.DefaultTimeout
+}
+
+// timed sets the hook's own time.
+func timed(d time.Duration) func(*gate.Input) {
+	return func(in *gate.Input) { in.Hook.Timeout = d }
 }
 
 func answering(in *gate.Input) { in.Hook.ReadsAnswer = true }
@@ -232,11 +237,45 @@ func TestAXCode07RunsInTheGivenDirectory(t *testing.T) {
 
 func TestAXCode09TimeOut(t *testing.T) {
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		v := r.Evaluate(ctx, input(`sleep 60 & wait`, ofAXCode, on(gate.PreToolUse), blocking))
+		v := ask(t, r, `sleep 60 & wait`, ofAXCode, on(gate.PreToolUse), blocking, timed(500*time.Millisecond))
 		if told(v) != "block exit 124" {
 			t.Errorf("got %s", show(v))
+		}
+	})
+}
+
+// TestAXCode09TimeBeginsWithTheProcess: waiting for a place costs a hook nothing
+// of its own time.
+func TestAXCode09TimeBeginsWithTheProcess(t *testing.T) {
+	r := newRunner(t, Options{Mode: Process, Parallel: 1})
+	var busy sync.WaitGroup
+	for range axCodeParallel {
+		busy.Go(func() {
+			if v := ask(t, r, `sleep 1; exit 1`, ofAXCode, on(gate.PreToolUse), blocking); told(v) != "block exit 1" {
+				t.Errorf("got %s", show(v))
+			}
+		})
+	}
+	for len(r.axCode) < axCodeParallel {
+		time.Sleep(time.Millisecond)
+	}
+	if v := ask(t, r, `exit 1`, ofAXCode, on(gate.PreToolUse), blocking, timed(3*time.Second)); told(v) != "block exit 1" {
+		t.Errorf("after a wait: %s", show(v))
+	}
+	busy.Wait()
+}
+
+// TestAXCode09TheGatesTimeIsNoTimeOut: a hook that the gate cannot wait for any
+// longer has not been asked, whatever it would have come to.
+func TestAXCode09TheGatesTimeIsNoTimeOut(t *testing.T) {
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		for name, as := range map[string]func(*gate.Input){"answering": answering, "blocking": blocking, "neither": func(*gate.Input) {}} {
+			for _, left := range []time.Duration{0, 300 * time.Millisecond} {
+				v, _ := askFor(left, r, input(`echo so far >&2; sleep 60 & wait`, ofAXCode, on(gate.PreToolUse), as))
+				if told(v) != "no_verdict overloaded" {
+					t.Errorf("%s, %s are left: %s", name, left, show(v))
+				}
+			}
 		}
 	})
 }

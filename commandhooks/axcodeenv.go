@@ -74,7 +74,7 @@ func FullEnvironment(host []string) bool {
 // sanitised are the variables of a host's environment, as [os.Environ] has it,
 // that hooks of AX Code get: without what looks like a secret, and what makes
 // programs load code; all of them where it asks for that ([FullEnvironment]).
-// stopgate's own never pass (DESIGN §9).
+// stopgate's own never pass (DESIGN §9); its keys by other names are not in host.
 func sanitised(host []string) map[string]string {
 	full := FullEnvironment(host)
 	env := map[string]string{}
@@ -82,7 +82,7 @@ func sanitised(host []string) map[string]string {
 		name, value, ok := strings.Cut(variable, "=")
 		switch {
 		case !ok || name == "" || strings.ContainsRune(variable, 0) || strings.HasPrefix(name, "STOPGATE_"):
-		case full || slices.Contains(alwaysKept, name) || strings.HasPrefix(name, "LC_"):
+		case full || slices.Contains(alwaysKept, name):
 			env[name] = value
 		case secretName.MatchString(name) || loadsCode.MatchString(name) || secretURL.MatchString(value):
 		default:
@@ -94,7 +94,9 @@ func sanitised(host []string) map[string]string {
 
 // alwaysKept pass whatever they look like (spec/ax-code.md 21).
 var alwaysKept = []string{"PYTHON_KEYRING_BACKEND", "XAUTHORITY", "DOTNET_CLI_TELEMETRY_SESSION_TOKEN", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS",
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "PWD", "TMPDIR"}
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "PWD", "TMPDIR",
+	"LC_ALL", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES", "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER",
+	"LC_TELEPHONE", "LC_TIME"}
 
 var (
 	// secretName is a name of what is or leads to a secret.

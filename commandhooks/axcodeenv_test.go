@@ -12,7 +12,7 @@ import (
 )
 
 func TestAXCode21Sanitised(t *testing.T) {
-	kept := []string{"PATH=/x/bin", "HOME=/home/a", "USER=a", "LANG=de_DE.UTF-8", "LC_ALL=C", "EDITOR=vi", "GOFLAGS=-v", "PYTHON_KEYRING_BACKEND=x", "XAUTHORITY=/x",
+	kept := []string{"PATH=/x/bin", "HOME=/home/a", "USER=a", "LANG=de_DE.UTF-8", "LC_ALL=C", "LC_IDENTIFICATION=C", "LC_PROJECT=x", "EDITOR=vi", "GOFLAGS=-v", "PYTHON_KEYRING_BACKEND=x", "XAUTHORITY=/x",
 		"DOTNET_CLI_TELEMETRY_SESSION_TOKEN=x", "GPG_AGENT_INFO=x", "DBUS_SESSION_BUS_ADDRESS=unix:path=/x", "SAFE_URL=https://example.com/api",
 		"PAGED_URL=https://example.com/?page=2&q=a@b", "PATIENT=x", "COMPAT=x", "MY_PATH=/x", "EMPTY=", "MAIL=a@example.com", "REDIS=on", "SOME_URL=/local",
 		"AT_PATH=https://example.com/@scope/x", "LD_DEBUG=x", "NODE_ENV=test", "CI=1", "DEPTH=a=b=c"}
@@ -23,7 +23,7 @@ func TestAXCode21Sanitised(t *testing.T) {
 		"PYTHONPATH=x", "PYTHONSTARTUP=x", "RUBYOPT=x", "BASH_ENV=x", "PERL5OPT=x", "JAVA_TOOL_OPTIONS=x", "JAVA_OPTIONS=x", "CLASSPATH=x",
 		"A=https://user:pw@example.com/", "B=postgres://u@h/db", "C=HTTPS://example.com/x?a=b&Token=c", "D=https://s3/x?X-Amz-Signature=1", "E=https://x/?signature=1",
 		"F=https://x/?credential=1", "G=https://x?access_token=1", "H=https://x/?client_secret=1", "I=https://x/?password=1", "J=https://x/?passwd=1", "K=https://x/?api_key=1",
-		"L=https://x/?access_key=1", "M=--index https://u:p@h/simple", "STOPGATE_SERVER=http://127.0.0.1:8790"}
+		"L=https://x/?access_key=1", "LC_GITHUB_TOKEN=x", "LC_X=https://u:p@h/", "M=--index https://u:p@h/simple", "STOPGATE_SERVER=http://127.0.0.1:8790"}
 	env := sanitised(append(append([]string{"no equals sign", "=x"}, dropped...), kept...))
 	var got []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {

@@ -118,8 +118,8 @@ func (l Limits) validate() error {
 // Options say how hooks are run.
 type Options struct {
 	Mode Mode // empty is Auto
-	// Network leaves the host's network to hooks. In bubblewrap they then have
-	// no unix sockets but pairs, since the host's abstract ones hang on it.
+	// Network leaves the host's network to hooks. In bubblewrap they have no unix
+	// sockets but connected pairs, with it or without.
 	Network   bool
 	Workspace Workspace
 	Limits    Limits
@@ -136,12 +136,13 @@ type Options struct {
 	// number.
 	AsRoot bool
 	// Parallel is how many hooks run at once, over all events; further ones
-	// wait, within their timeouts. At least 1.
+	// wait, within their timeouts, those of AX Code before theirs. At least 1.
 	Parallel int
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them, but as HostEnv.
 	Env map[string]string
-	// HostEnv is the environment of the agent's host, as [os.Environ] has it.
+	// HostEnv is the environment of the agent's host, as [os.Environ] has it,
+	// without the gate's own keys, which the caller knows.
 	// Hooks of AX Code get it sanitised, all others nothing of it (DESIGN §9).
 	HostEnv []string
 	// Path is a search path for interpreters, tried after the system's own
@@ -276,8 +277,9 @@ func (r *Runner) launch(ctx context.Context, j job, stdio [3]*os.File) (*process
 func (r *Runner) Status() Status { return r.status }
 
 // Evaluate runs the hook and reads its answer. The end of ctx is the hook's
-// timeout; the verdict comes within a second of it, and no process of the
-// hook's group or sandbox is left.
+// timeout, but for a hook of AX Code, whose own begins when it is started; the
+// verdict comes within a second of it, and no process of the hook's group or
+// sandbox is left.
 func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if r.start == nil {
 		return noVerdict(gate.SandboxUnavailable, "%s", r.status.Reason)
@@ -286,7 +288,9 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
+	own := run
 	if in.Hook.Dialect == gate.AXCode {
+		own = inOwnTime(in.Hook.Timeout)
 		if failure := take(ctx, r.axCode); failure != nil {
 			return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 		}
@@ -296,7 +300,7 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	defer func() { <-r.slots }()
-	e, failure := run(ctx, r.launch, j)
+	e, failure := own(ctx, r.launch, j)
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}

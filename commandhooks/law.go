@@ -13,6 +13,7 @@ import (
 // ending is how a hook's main process ended and what it said.
 type ending struct {
 	timedOut bool          // killed because its time was up
+	cutShort bool          // … though that was not its own time, but the gate's
 	after    time.Duration // how long it ran
 	// overMemory is the limit in bytes that all its processes together passed,
 	// for which it was killed; 0: they did not.

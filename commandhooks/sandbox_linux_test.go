@@ -158,6 +158,8 @@ EPERM, ENOSYS = errno.EPERM, errno.ENOSYS
 		{"TIOCSTI with high bits", "expect(EPERM, 16, 0, 0x100005412, 0)"},
 		{"TIOCLINUX", "expect(EPERM, 16, 0, 0x541c, 0)"},
 		{"socket of netlink, vsock, alg, packet, bluetooth", "[expect(EPERM, 41, family, 3, 0) for family in (16, 40, 38, 17, 31)]"},
+		{"socket of unix", "[expect(EPERM, 41, 1, kind, 0) for kind in (1, 2, 3, 5, 1 | 0o2000000)]"},
+		{"pair of datagram sockets", "[expect(EPERM, 53, 1, kind, 0, 0) for kind in (2, 3, 2 | 0o2000000, 0x100000002)]"},
 		{"socket with high bits", "expect(EPERM, 41, 0x100000000 | 38, 5, 0)"},
 		{"x32 calls", "expect(ENOSYS, 0x40000000 | 39)"},
 	} {
@@ -170,7 +172,7 @@ EPERM, ENOSYS = errno.EPERM, errno.ENOSYS
 	for _, tt := range []struct{ name, calls string }{
 		{"threads", "import threading; t = threading.Thread(target=print, kwargs={'file': sys.stderr}); t.start(); t.join()"},
 		{"processes", "import subprocess; subprocess.run(['true'], check=True)"},
-		{"sockets", "import socket; socket.socketpair(); socket.socket(); socket.socket(socket.AF_INET6)"},
+		{"sockets", "import socket; socket.socketpair(); socket.socketpair(type=socket.SOCK_SEQPACKET); socket.socket(); socket.socket(socket.AF_INET6)"},
 		{"loopback of its own", "import socket; l = socket.create_server(('127.0.0.1', 0)); socket.create_connection(l.getsockname())"},
 		{"localhost has an address", "import socket; socket.getaddrinfo('localhost', 80)"},
 		{"who am I", "import pwd; assert pwd.getpwuid(os.getuid()).pw_name == 'hook'"},

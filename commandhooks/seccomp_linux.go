@@ -18,18 +18,21 @@ import (
 // kernel to attack: new namespaces, mounts, tracing, keys, BPF, io_uring,
 // modules, clocks, foreign socket families, typing into a terminal. A list of
 // what is allowed would break with every new libc.
+//
+// There are no unix sockets but connected pairs. One that lies in what is
+// mounted, an agent's or a container runtime's, leads out with the rights of
+// whoever listens, and with the host's network come its abstract ones (a session
+// bus, an X server). A pair of datagram sockets is none: each of them can be
+// turned to any other address.
 func seccompProgram(network bool) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("seccomp filter: %w", err)
 	}
 	pairs := []uint64{unix.AF_UNIX}
-	sockets := []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
+	sockets := []uint64{unix.AF_INET, unix.AF_INET6}
 	if network {
-		// With the host's network come its abstract unix sockets (a session bus,
-		// containerd-shim, an X server), which are no network: there is no unix
-		// socket but in pairs. getaddrinfo lists interfaces by netlink.
-		sockets[0] = unix.AF_NETLINK
+		sockets = append(sockets, unix.AF_NETLINK) // by which getaddrinfo lists interfaces
 	}
 	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
 		{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: known(info, missing)},
@@ -40,6 +43,8 @@ func seccompProgram(network bool) ([]byte, error) {
 				{Name: "ioctl", Conditions: lowWordIs(1, unix.TIOCLINUX)},
 				{Name: "socket", Conditions: noneOf(0, sockets)},
 				{Name: "socketpair", Conditions: noneOf(0, pairs)},
+				{Name: "socketpair", Conditions: bitsAre(1, socketType, unix.SOCK_DGRAM)},
+				{Name: "socketpair", Conditions: bitsAre(1, socketType, unix.SOCK_RAW)}, // datagrams by another name
 			}},
 	}}
 	program, err := policy.Assemble()
@@ -62,6 +67,9 @@ func seccompProgram(network bool) ([]byte, error) {
 	err = binary.Write(&b, binary.NativeEndian, raw) // the fields are those of sock_filter
 	return b.Bytes(), err
 }
+
+// socketType are the bits of a socket's type; above them are flags.
+const socketType = 0xf
 
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWTIME
@@ -100,7 +108,12 @@ func known(info *arch.Info, names []string) []string {
 // drops the high ones of an int, so comparing all 64 would let through a call
 // that sets any of them.
 func lowWordIs(argument uint32, value uint32) seccomp.ArgumentConditions {
-	conditions := seccomp.ArgumentConditions{{Argument: argument, Operation: seccomp.BitsNotSet, Value: uint64(^value)}}
+	return bitsAre(argument, ^uint32(0), value)
+}
+
+// bitsAre holds when those bits of an argument that are in the mask are value.
+func bitsAre(argument uint32, mask, value uint32) seccomp.ArgumentConditions {
+	conditions := seccomp.ArgumentConditions{{Argument: argument, Operation: seccomp.BitsNotSet, Value: uint64(mask &^ value)}}
 	for bit := uint32(1); bit != 0; bit <<= 1 {
 		if value&bit != 0 {
 			conditions = append(conditions, seccomp.Condition{Argument: argument, Operation: seccomp.BitsSet, Value: uint64(bit)})

@@ -96,7 +96,7 @@ func (r *claudeCodeReader) event(path string, f field) {
 	case !seen && r.full(): // looking for what was meant costs more than reading it
 		return
 	case !seen:
-		r.unreadf(path, f.pos, "%q is no event of Claude Code that is known here: its hooks are never asked%s", cut(f.name), DidYouMean(f.name, claudeCodeEventNames()))
+		r.unreadf(path, f.pos, "%q is no event of Claude Code that is known here: its hooks are never asked%s", cut(f.name), DidYouMean(f.name, ClaudeCodeEvents()))
 		return
 	case f.value.kind != listKind:
 		r.warnf(path, f.value.pos, "%s is %s, want a list of groups, each with its hooks: Claude Code leaves it out", f.name, f.value.describe())
@@ -107,7 +107,9 @@ func (r *claudeCodeReader) event(path string, f field) {
 	}
 }
 
-func claudeCodeEventNames() []string {
+// ClaudeCodeEvents are the names of Claude Code's events that are known here, also
+// of those that no gate is asked about.
+func ClaudeCodeEvents() []string {
 	names := slices.Clone(claudeCodeUnseen)
 	for name := range claudeCodeEvents {
 		names = append(names, name)

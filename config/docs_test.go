@@ -246,7 +246,7 @@ func TestDialectsPage(t *testing.T) {
 	for _, d := range gate.Dialects {
 		order = append(order, string(d))
 	}
-	if !strings.Contains(text, "fire in the order "+strings.Join(order, ", ")) {
+	if !strings.Contains(text, "stands in the order "+strings.Join(order, ", ")) {
 		t.Error("the order of the dialects is another")
 	}
 }

@@ -109,7 +109,7 @@ func (n *node) likeness() []gate.Dialect {
 	if ofKind(hooks, listKind) || ofKind(n.find("packs"), listKind) {
 		likely = append(likely, gate.AXCode)
 	}
-	if ofKind(hooks, objectKind) && !slices.Contains(n.groups(), "hooks") || has("disableAllHooks") || !grouped && has(claudeCodeEventNames()...) {
+	if ofKind(hooks, objectKind) && !slices.Contains(n.groups(), "hooks") || has("disableAllHooks") || !grouped && has(ClaudeCodeEvents()...) {
 		likely = append(likely, gate.ClaudeCode)
 	}
 	return likely

@@ -271,7 +271,7 @@ func TestServerFileIsStrict(t *testing.T) {
 	})
 	t.Run("too long", func(t *testing.T) {
 		_, err := LoadServer(serverFile(t, strings.Repeat("#\n", maxServerFile)), atHome, nil)
-		if err == nil || !strings.Contains(err.Error(), "longer than") {
+		if err == nil || !strings.Contains(err.Error(), "larger than") {
 			t.Errorf("error is %v", err)
 		}
 	})

@@ -2,14 +2,13 @@ package config
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
 	"stopgate/gate"
+	"stopgate/internal/regular"
 )
 
 // maxServerFile is far more than a server file needs, in bytes.
@@ -27,7 +26,7 @@ func LoadServer(path string, getenv func(string) string, flags func(*Server)) (S
 	root := &node{kind: objectKind, pos: pos{1, 1}}
 	var f findings
 	if path != "" {
-		data, err := readServerFile(path)
+		data, err := regular.Read(path, maxServerFile)
 		if err != nil {
 			return Server{}, gate.Errorf(gate.CodeValidation, "server file %q cannot be read: %w", path, err)
 		}
@@ -54,19 +53,6 @@ func LoadServer(path string, getenv func(string) string, flags func(*Server)) (S
 		return s, nil
 	}
 	return Server{}, serverFileError(path, f.sorted())
-}
-
-func readServerFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxServerFile+1))
-	if err == nil && len(data) > maxServerFile {
-		err = fmt.Errorf("it is longer than %d bytes", maxServerFile)
-	}
-	return data, err
 }
 
 // serverFileError names everything in its message too: it is shown on a

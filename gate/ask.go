@@ -75,7 +75,7 @@ func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts
 func (e *evaluation) named(verdicts []Verdict) []Verdict {
 	for i, h := range e.hooks {
 		v := &verdicts[i]
-		v.hook, v.Name, v.Level, v.Type, v.FailMode = h, h.Name, h.Level, h.Type, h.FailMode
+		v.hook, v.Name, v.Level, v.Type, v.FailMode = h, h.Name, h.Level, h.Type, h.failModeOf(v)
 		if e.lost {
 			v.note(TranscriptLost)
 		}
@@ -90,7 +90,7 @@ func (e *evaluation) named(verdicts []Verdict) []Verdict {
 // or answers nonsense has given no verdict.
 func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v Verdict) {
 	began := e.gate.Now()
-	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
+	ctx, cancel := h.timed(ctx)
 	defer cancel()
 	judged := h.Type == PromptHook && e.caller != nil
 	if judged {

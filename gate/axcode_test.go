@@ -215,6 +215,66 @@ func TestAXCode10TheFirstBlockStopsTheRest(t *testing.T) {
 	}
 }
 
+// What could not be run in time for want of a place is no allow of a hook that
+// could have blocked, and ends the turn as a block does.
+func TestAXCode10WithoutAPlace(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		event  EventName
+		hook   Hook
+		code   FailureCode
+		blocks bool
+	}{
+		{"answers before a tool", PreToolUse, Hook{ReadsAnswer: true}, Overloaded, true},
+		{"answers to a prompt", UserPromptSubmit, Hook{ReadsAnswer: true}, Overloaded, true},
+		{"blocks on failure", PreToolUse, Hook{BlockOnFailure: true}, Overloaded, true},
+		{"neither", PreToolUse, Hook{}, Overloaded, false},
+		{"after a tool", PostToolUse, Hook{ReadsAnswer: true, BlockOnFailure: true}, Overloaded, false},
+		{"its own time-out", PreToolUse, Hook{ReadsAnswer: true}, Timeout, false},
+		{"its own failure", PreToolUse, Hook{ReadsAnswer: true}, NonzeroExit, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			every := CompileAXCodeMatcher("")
+			tt.hook.Name, tt.hook.Event, tt.hook.Matcher = "first", tt.event, every
+			none := says(Verdict{Outcome: NoVerdict, Failure: &Failure{Code: tt.code, Message: "m"}})
+			g := newGate(newMemory(), answers{"first": none, "second": says(Verdict{Outcome: Allow})}, agent(), axCode(tt.hook, Hook{Name: "second", Event: tt.event, Matcher: every}))
+			d := decide(t, g, tool(tt.event))
+			want, note, second := Allow, FailedOpen, "second allow"
+			if tt.blocks {
+				want, note, second = Block, FailedClosed, "second skipped"
+			}
+			if d.Outcome != want || !d.Hooks[0].Has(note) || (d.Hooks[0].FailMode == FailBlock) != tt.blocks {
+				t.Errorf("%s, %+v", d.Outcome, d.Hooks[0])
+			}
+			if diff := cmp.Diff([]string{"first no_verdict", second}, outcomes(d)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The evaluator of AX Code's commands is given the whole time that there is: the
+// hook's own begins with its process.
+func TestAXCode09TimeIsTheEvaluators(t *testing.T) {
+	for _, tt := range []struct {
+		kind  HookType
+		bound bool
+	}{{CommandHook, false}, {RuleHook, true}} {
+		asked, bound := false, false
+		evaluator := EvaluatorFunc(func(ctx context.Context, _ Input) Verdict {
+			_, bound = ctx.Deadline()
+			asked = true
+			return Verdict{Outcome: Allow}
+		})
+		g := newGate(newMemory(), evaluator, agent(), axCode(Hook{Name: "h", Event: PreToolUse, Type: tt.kind}))
+		g.Evaluators[RuleHook] = evaluator
+		decide(t, g, tool(PreToolUse))
+		if !asked || bound != tt.bound {
+			t.Errorf("%s hook: asked: %v; has a deadline: %v", tt.kind, asked, bound)
+		}
+	}
+}
+
 func TestAXCode16DenyBeatsAnEarlierAsk(t *testing.T) {
 	asks := func(reason string) func(Input) Verdict { return says(Verdict{Outcome: Ask, Reason: reason}) }
 	a := answers{"1": asks("one"), "2": asks("two")}

@@ -1,5 +1,7 @@
 package gate
 
+import "context"
+
 // Dialect names the hook system whose rules a hook follows (DESIGN §1).
 type Dialect string
 
@@ -70,8 +72,29 @@ func (d Dialect) rule(ev *Event, verdicts []Verdict) ruling {
 // endsTurn reports whether after this verdict the dialect's further hooks are
 // not run (spec/ax-code.md 10).
 func (h *Hook) endsTurn(v *Verdict) bool {
-	blocks := v.Outcome == Block || v.Outcome == NoVerdict && h.FailMode == FailBlock
+	blocks := v.Outcome == Block || v.Outcome == NoVerdict && h.failModeOf(v) == FailBlock
 	return h.Dialect == AXCode && blocks
+}
+
+// timed bounds an evaluation by the hook's own time. A command hook of AX Code
+// has it from the start of its process (spec/ax-code.md 9), of which the
+// evaluator alone knows.
+func (h *Hook) timed(ctx context.Context) (context.Context, context.CancelFunc) {
+	if h.Dialect == AXCode && h.Type == CommandHook {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, h.Timeout)
+}
+
+// failModeOf is what a verdict that is none becomes. AX Code waits for a hook as
+// long as it takes, and a host of the gate's does not: of a hook that could have
+// blocked, and had no place to run or too little of its time before the gate must
+// answer, that is no allow, or many calls at once would get past it.
+func (h *Hook) failModeOf(v *Verdict) FailMode {
+	if h.Dialect == AXCode && AXCodeBlocks(h.Event) && (h.ReadsAnswer || h.BlockOnFailure) && v.Failure != nil && v.Failure.Code == Overloaded {
+		return FailBlock
+	}
+	return h.FailMode
 }
 
 // inDialect is the name that an agent of that dialect has for one of a host's

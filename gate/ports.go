@@ -20,7 +20,8 @@ type Input struct {
 // Evaluator asks hooks of one [HookType].
 //
 // Evaluate returns within a second of ctx's end, which is the hook's own
-// timeout. What it could not ask is a verdict with NoVerdict and a [Failure];
+// timeout; of a command hook of AX Code it is the end of the whole evaluation,
+// and the evaluator starts the hook's Timeout with the hook. What it could not ask is a verdict with NoVerdict and a [Failure];
 // it never guesses. A block without a reason is returned as such: what that
 // means is the gate's to say. It is safe for concurrent use.
 type Evaluator interface {

@@ -64,6 +64,24 @@ func TestAXCodeHooksBehindAnotherHost(t *testing.T) {
 	}
 }
 
+// TestAXCodeHooksGetNoOwnKeys: DESIGN §9, "stopgate's own keys never", whatever
+// the variable is called that the server file takes one from, and also where the
+// host wants hooks to get everything.
+func TestAXCodeHooksGetNoOwnKeys(t *testing.T) {
+	t.Setenv("CORP_LLM", "provider-key-12345")
+	t.Setenv("LC_LLM", "Bearer provider-key-12345")
+	t.Setenv("STAGE", "staging")
+	for _, full := range []string{"", "1"} {
+		t.Setenv("AX_CODE_HOOKS_FULL_ENV", full)
+		s := withServerFile(t, filepath.Join(t.TempDir(), "data"), "models: {providers: {gemini: {api_key: provider-key-12345}}}")
+		s.want(202, "PUT", "/v1/agents/a/hooks?dialect=ax-code", `{"hooks":[{"event":"PreToolUse","blockOnFailure":true,"command":"env >&2; exit 1"}]}`)
+		d, _ := s.decide(`{"hook_event_name":"PreToolUse","agent_name":"a","tool_name":"bash","tool_input":{"command":"ls"}}`)
+		if said, _ := d["reason"].(string); !strings.Contains(said, "STAGE=staging") || strings.Contains(said, "provider-key-12345") {
+			t.Errorf("full environment %q: the hook was given %s", full, said)
+		}
+	}
+}
+
 // TestAXCodeEventsAreNobodyElses: a caller of its own cannot name them.
 func TestAXCodeEventsAreNobodyElses(t *testing.T) {
 	s := newService(t)

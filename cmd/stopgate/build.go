@@ -99,7 +99,7 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 		return nil, err
 	}
 	texts, _ := store.(gate.SharedTexts) // nil: the data directory has them
-	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, commandOptions(cfg, getenv("PATH")), getenv)
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, commandOptions(cfg, getenv), getenv)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -164,13 +164,14 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 // newID is an evaluation id, ordered by time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// commandOptions are how command hooks run. path is where interpreters are
-// looked for when the system's own directories have none.
-func commandOptions(cfg config.Server, path string) commandhooks.Options {
+// commandOptions are how command hooks run. Interpreters that the system's own
+// directories lack are looked for in PATH.
+func commandOptions(cfg config.Server, getenv func(string) string) commandhooks.Options {
 	s := cfg.Sandbox
 	self, _ := os.Executable() // without it hosts without jq stay without jq, and Status says so
 	return commandhooks.Options{
-		Mode: commandhooks.Mode(s.Mode), Network: s.Network, Parallel: cfg.Limits.CommandHooks, Self: self, Path: path, HostEnv: os.Environ(),
+		Mode: commandhooks.Mode(s.Mode), Network: s.Network, Parallel: cfg.Limits.CommandHooks, Self: self, Path: getenv("PATH"),
+		HostEnv:   hostEnvironment(cfg, getenv, os.Environ()),
 		Workspace: commandhooks.Workspace{Access: commandhooks.Access(s.Workspace), Roots: s.WorkspaceRoots, Hidden: []string{cfg.Data}},
 		Limits: commandhooks.Limits{Memory: s.Limits.Memory, Processes: s.Limits.Processes, FileSize: s.Limits.FileSize,
 			OpenFiles: s.Limits.OpenFiles, CPU: int(s.Limits.CPU.Seconds()), TempSize: s.Limits.FileSize},

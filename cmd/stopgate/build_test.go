@@ -25,7 +25,7 @@ func TestSandboxTakesWhatTheServerFileMaySay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := commandhooks.New(t.Context(), commandOptions(cfg, "")); err != nil {
+			if _, err := commandhooks.New(t.Context(), commandOptions(cfg, func(string) string { return "" })); err != nil {
 				t.Error(err)
 			}
 		})

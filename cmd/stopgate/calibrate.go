@@ -85,7 +85,7 @@ func (c calibrateCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	app, err := buildOffline(p.ctx, cfg, commandOptions(cfg, p.getenv("PATH")), p.getenv)
+	app, err := buildOffline(p.ctx, cfg, commandOptions(cfg, p.getenv), p.getenv)
 	if err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ func TestOpenSet(t *testing.T) {
 		if err := syscall.Mkfifo(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openSet(path, "", 0, false, nil); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := openSet(path, "", 0, false, nil); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"stopgate/calibrate"
 	"stopgate/gate"
+	"stopgate/internal/regular"
 )
 
 const (
@@ -44,14 +45,7 @@ type runPlace struct {
 // with line 500 is said before a model was asked about line 1. Lines that are
 // wrong are an error, or with skipBad left out and counted.
 func openSet(path, system string, limit int, skipBad bool, check func(calibrate.Run) error) (*labelledSet, error) {
-	about, err := os.Stat(path) // a pipe would be waited for
-	if err == nil && !about.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file, and it is read twice", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path) // it is read twice
 	if err != nil {
 		return nil, err
 	}
@@ -152,17 +146,10 @@ func readSystem(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSystem+1))
+	text, err := regular.Read(path, maxSystem)
 	switch {
 	case err != nil:
 		return "", err
-	case len(text) > maxSystem:
-		return "", fmt.Errorf("%s is larger than %d KiB", path, maxSystem>>10)
 	case !utf8.Valid(text):
 		return "", fmt.Errorf("%s is no UTF-8 text", path)
 	}

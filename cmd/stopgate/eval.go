@@ -13,6 +13,7 @@ import (
 
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/regular"
 	"stopgate/wire"
 )
 
@@ -60,7 +61,7 @@ func (c evalCommand) Run(p process) error {
 	}
 	// Whatever file the person at the command line names, they may read.
 	cfg.Transcripts.Roots = []string{"/"}
-	app, err := buildOffline(p.ctx, cfg, commandOptions(cfg, p.getenv("PATH")), p.getenv)
+	app, err := buildOffline(p.ctx, cfg, commandOptions(cfg, p.getenv), p.getenv)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (c evalCommand) Run(p process) error {
 func (c evalCommand) event(p process, specs []*gate.Spec) (gate.Event, error) {
 	in := p.stdin
 	if c.Event != "-" {
-		f, err := os.Open(c.Event)
+		f, err := regular.Open(c.Event)
 		if err != nil {
 			return gate.Event{}, exit{exitInput, err}
 		}

@@ -316,7 +316,7 @@ func (h *hookCall) decideHere() ([]byte, error) {
 	app, err := buildOn(h.ctx, cfg, shared, h.getenv)
 	if err != nil { // a store that cannot be had opens no gate whose hooks can be asked (DESIGN §2)
 		lost := err
-		if app, err = buildOffline(h.ctx, cfg, commandOptions(cfg, h.getenv("PATH")), h.getenv); err != nil {
+		if app, err = buildOffline(h.ctx, cfg, commandOptions(cfg, h.getenv), h.getenv); err != nil {
 			return nil, errors.Join(lost, err)
 		}
 		h.failed(lost, "")

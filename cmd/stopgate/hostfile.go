@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"stopgate/internal/regular"
 )
 
 // maxHostFile bounds what is read of a host's settings; people's have a few KB.
@@ -64,8 +65,7 @@ func inside(dir, path string) bool {
 
 // readRegular reads a regular file of bounded size, and its mode.
 func readRegular(path string) ([]byte, fs.FileMode, error) {
-	// Without O_NONBLOCK a named pipe would hold us here.
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := regular.Open(path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -74,13 +74,7 @@ func readRegular(path string) ([]byte, fs.FileMode, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if !about.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s is not a regular file", path)
-	}
-	content, err := io.ReadAll(io.LimitReader(file, maxHostFile+1))
-	if err == nil && len(content) > maxHostFile {
-		err = fmt.Errorf("%s is larger than %d bytes, which is no settings file", path, maxHostFile)
-	}
+	content, err := regular.ReadAll(file, maxHostFile)
 	if content == nil {
 		content = []byte{}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/x509"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -43,6 +44,29 @@ func certificates(file string) (*x509.CertPool, error) {
 // withoutOwnKeys is the environment as hooks may name it: stopgate's own keys
 // are not in it, whatever they are called (DESIGN §9).
 func withoutOwnKeys(cfg config.Server, getenv func(string) string) func(string) string {
+	own := ownKeys(cfg, getenv)
+	return func(name string) string {
+		if value := getenv(name); !own.in(name, value) {
+			return value
+		}
+		return ""
+	}
+}
+
+// hostEnvironment is the environment, as [os.Environ] has it, as hooks may be
+// given it: without the same keys.
+func hostEnvironment(cfg config.Server, getenv func(string) string, environ []string) []string {
+	own := ownKeys(cfg, getenv)
+	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		name, value, _ := strings.Cut(variable, "=")
+		return own.in(name, value)
+	})
+}
+
+// secretTexts are stopgate's own secrets.
+type secretTexts []string
+
+func ownKeys(cfg config.Server, getenv func(string) string) secretTexts {
 	own := secrets(cfg, getenv)
 	for _, value := range cfg.Telemetry.Headers {
 		own = append(own, strings.Fields(string(value))...) // a scheme and the key
@@ -51,14 +75,20 @@ func withoutOwnKeys(cfg config.Server, getenv func(string) string) func(string) 
 		password, _ := proxy.User.Password()
 		own = append(own, password)
 	}
-	return func(name string) string {
-		value := getenv(name)
-		if strings.HasPrefix(name, "STOPGATE_") || slices.Contains(config.KeyVariables(), name) ||
-			slices.ContainsFunc(own, func(key string) bool { return holds(value, key) }) {
-			return ""
+	if cfg.Database != "" {
+		own = append(own, string(cfg.Database), getenv("PGPASSWORD"))
+		if u, err := url.Parse(string(cfg.Database)); err == nil {
+			password, _ := u.User.Password()
+			own = append(own, password, u.Query().Get("password"))
 		}
-		return value
 	}
+	return own
+}
+
+// in reports whether a variable is or has one of them.
+func (k secretTexts) in(name, value string) bool {
+	return strings.HasPrefix(name, "STOPGATE_") || slices.Contains(config.KeyVariables(), name) ||
+		slices.ContainsFunc(k, func(key string) bool { return holds(value, key) })
 }
 
 // holds reports whether a value is a key, or has one in it; short ones are words

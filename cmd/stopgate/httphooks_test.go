@@ -11,8 +11,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"stopgate/config"
 )
@@ -129,13 +132,25 @@ func TestAntigravity16NetworkOverTheServer(t *testing.T) {
 
 func TestHooksDoNotGetOwnKeys(t *testing.T) {
 	env := map[string]string{"STOPGATE_API_KEY": "stopgate-key-1", "ANTHROPIC_API_KEY": "of another program", "MINE": "provider-key-1",
-		"HEADER": "Bearer provider-key-1", "PROXY": "http://me:proxy-password@p.example", "TOKEN": "a token", "EMPTY": "EMPTY", "WORD": "not EMPTY at all"}
+		"HEADER": "Bearer provider-key-1", "PROXY": "http://me:proxy-password@p.example", "TOKEN": "a token", "EMPTY": "EMPTY", "WORD": "not EMPTY at all",
+		"STORE": "postgres://me:database-password@db.example/x", "DB_PASSWORD": "database-password", "PGPASSWORD": "libpq-password"}
 	cfg := config.Server{
 		Models:    config.Models{Providers: map[string]config.Provider{"own": {APIKey: "provider-key-1"}, "local": {APIKey: "EMPTY"}}},
 		HTTPHooks: config.HTTPHooks{Proxy: &url.URL{Scheme: "http", Host: "p.example", User: url.UserPassword("me", "proxy-password")}},
+		Database:  config.Secret(env["STORE"]),
+	}
+	var environ []string
+	for name, value := range env {
+		environ = append(environ, name+"="+value)
+	}
+	given := hostEnvironment(cfg, func(name string) string { return env[name] }, environ)
+	slices.Sort(given)
+	if diff := cmp.Diff([]string{"TOKEN=a token", "WORD=not EMPTY at all"}, given); diff != "" {
+		t.Error(diff)
 	}
 	get := withoutOwnKeys(cfg, func(name string) string { return env[name] })
 	for name, want := range map[string]string{"STOPGATE_API_KEY": "", "ANTHROPIC_API_KEY": "", "MINE": "", "HEADER": "", "PROXY": "", "EMPTY": "",
+		"STORE": "", "DB_PASSWORD": "", "PGPASSWORD": "",
 		"TOKEN": "a token", "WORD": "not EMPTY at all", "UNSET": ""} {
 		if got := get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/regular"
 	"stopgate/wire"
 )
 
@@ -45,8 +45,7 @@ Example:
 // the dialect's name.
 type hookSystem struct {
 	dialect gate.Dialect
-	// events are its own names of them; none: any name is taken, and one that
-	// nobody knows has no hooks.
+	// events are its own names of them, also of those that no gate is asked about.
 	events []string
 	// files are where hooks lie below a directory. All that there are count, in
 	// this order.
@@ -69,7 +68,7 @@ func hookSystems() []hookSystem {
 		{dialect: gate.Antigravity, events: []string{"pre_tool_execution", "post_tool_execution"},
 			files: []string{".agents/hooks.json"}, workspace: "workspace", rooted: true, networked: true},
 		{dialect: gate.AXCode, events: gate.AXCodeEvents, files: []string{".ax-code/hooks.json"}, decides: true, distrusts: axCodeDistrusts},
-		{dialect: gate.ClaudeCode, files: []string{".claude/settings.json", ".claude/settings.local.json"}},
+		{dialect: gate.ClaudeCode, events: config.ClaudeCodeEvents(), files: []string{".claude/settings.json", ".claude/settings.local.json"}},
 	}
 }
 
@@ -87,7 +86,7 @@ type hookRuntime struct {
 	process
 	system    hookSystem
 	protocol  wire.Protocol
-	root, cwd string // absolute; of a rooted system with symbolic links resolved
+	root, cwd string // absolute, with symbolic links resolved
 }
 
 // Run answers one payload.
@@ -121,7 +120,7 @@ func (r *hookRuntime) settle() error {
 		return exit{exitUsage, fmt.Errorf("--dialect is %q: want one of %s%s", r.Dialect, strings.Join(names, ", "), config.DidYouMean(r.Dialect, names))}
 	}
 	r.system = systems[i]
-	if names := r.system.events; len(names) > 0 && !slices.Contains(names, r.Event) {
+	if names := r.system.events; !slices.Contains(names, r.Event) {
 		return exit{exitUsage, fmt.Errorf("--event is %q: %s has %s%s", r.Event, r.Dialect, strings.Join(names, ", "), config.DidYouMean(r.Event, names))}
 	}
 	if r.Network != "" && !r.system.networked {
@@ -139,34 +138,30 @@ func (r *hookRuntime) settle() error {
 	if !isDir(r.root) {
 		return exit{exitInput, fmt.Errorf("%q is not a directory", r.root)}
 	}
-	if r.system.rooted {
-		return r.resolve()
-	}
-	if !isDir(r.cwd) {
-		return exit{exitInput, fmt.Errorf("%q is not a directory", r.cwd)}
-	}
-	return nil
+	return r.resolve()
 }
 
-// resolve makes of root and cwd paths without symbolic links. What is / cannot
-// be left; the cwd may be named as it is seen from there.
+// resolve makes of root and cwd paths without symbolic links: hooks may write to
+// the cwd, which therefore lies in the root. Where the root is /, it may be named
+// as it is seen from there.
 func (r *hookRuntime) resolve() error {
 	root, err := filepath.EvalSymlinks(r.root)
 	if err != nil {
 		return exit{exitInput, err}
 	}
 	r.root = root
-	for _, dir := range []string{r.cwd, filepath.Join(root, r.Cwd)} {
+	dirs, where := []string{r.cwd}, ""
+	if r.system.rooted {
+		dirs, where = append(dirs, filepath.Join(root, r.Cwd)), ", which is / there"
+	}
+	for _, dir := range dirs {
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || !isDir(real) {
-			continue
-		}
-		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
+		if err == nil && isDir(real) && inside(root, real) {
 			r.cwd = real
 			return nil
 		}
 	}
-	return exit{exitUsage, fmt.Errorf("--cwd is %q, want a directory in --root, which is / there", r.cwd)}
+	return exit{exitUsage, fmt.Errorf("--cwd is %q, want a directory in --root%s", r.cwd, where)}
 }
 
 func isDir(path string) bool {
@@ -176,10 +171,7 @@ func isDir(path string) bool {
 
 // event reads the payload.
 func (r *hookRuntime) event() (gate.Event, error) {
-	payload, err := io.ReadAll(io.LimitReader(r.stdin, maxPayload+1))
-	if err == nil && len(payload) > maxPayload {
-		err = fmt.Errorf("payload is larger than %d MiB", maxPayload>>20)
-	}
+	payload, err := r.payload()
 	if err != nil {
 		return gate.Event{}, exit{exitInput, err}
 	}
@@ -195,6 +187,26 @@ func (r *hookRuntime) event() (gate.Event, error) {
 	}
 	ev.Dry, ev.Cwd = true, r.cwd
 	return ev, nil
+}
+
+// payload waits for standard input until it is told to end.
+func (r *hookRuntime) payload() ([]byte, error) {
+	read := make(chan struct{})
+	var all []byte
+	var fault error
+	go func() {
+		defer close(read)
+		all, fault = io.ReadAll(io.LimitReader(r.stdin, maxPayload+1))
+	}()
+	select {
+	case <-r.ctx.Done():
+		return nil, errors.New("interrupted while the payload was read")
+	case <-read:
+	}
+	if fault == nil && len(all) > maxPayload {
+		fault = fmt.Errorf("payload is larger than %d MiB", maxPayload>>20)
+	}
+	return all, fault
 }
 
 func (r *hookRuntime) decode(payload []byte) (gate.Event, error) {
@@ -271,32 +283,12 @@ func (r *hookRuntime) distrust() string {
 	return r.system.distrusts(r.getenv)
 }
 
-// read is a hooks file, which must be a regular one; in a rooted system no
-// symbolic link leads out of the root.
+// read is a hooks file; in a rooted system no symbolic link leads out of the
+// root.
 func (r *hookRuntime) read(path string) ([]byte, error) {
-	const how = os.O_RDONLY | syscall.O_NONBLOCK // a named pipe is no reason to wait
-	var f *os.File
-	var err error
-	if r.system.rooted {
-		f, err = r.openInRoot(path, how)
-	} else {
-		f, err = os.OpenFile(path, how, 0)
+	if !r.system.rooted {
+		return readBounded(path)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if about, err := f.Stat(); err != nil || !about.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSpecFile+1))
-	if err == nil && len(data) > maxSpecFile {
-		err = fmt.Errorf("it is larger than %d MiB", maxSpecFile>>20)
-	}
-	return data, err
-}
-
-func (r *hookRuntime) openInRoot(path string, how int) (*os.File, error) {
 	rel, err := filepath.Rel(r.root, path)
 	if err != nil {
 		return nil, err
@@ -306,7 +298,12 @@ func (r *hookRuntime) openInRoot(path string, how int) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return root.OpenFile(rel, how, 0)
+	f, err := regular.Check(root.OpenFile(rel, regular.How, 0))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return regular.ReadAll(f, maxSpecFile)
 }
 
 // decide asks the hooks. Nothing is kept.
@@ -318,7 +315,7 @@ func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, 
 	if err != nil {
 		return gate.Decision{}, err
 	}
-	commands := commandOptions(cfg, r.getenv("PATH"))
+	commands := commandOptions(cfg, r.getenv)
 	commands.AsRoot = true
 	if r.system.rooted {
 		commands.Root = r.root

@@ -11,6 +11,7 @@ import (
 
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/regular"
 )
 
 // maxSpecFile bounds one file of specs; a script is 64 KiB at most.
@@ -115,22 +116,8 @@ func isSpecName(e fs.DirEntry) bool {
 	return !e.IsDir() && !config.IsTestFile(e.Name()) && slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(e.Name())))
 }
 
-// readBounded reads a file of at most maxSpecFile bytes.
-func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSpecFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxSpecFile {
-		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxSpecFile>>20)
-	}
-	return data, nil
-}
+// readBounded reads a regular file of at most maxSpecFile bytes.
+func readBounded(path string) ([]byte, error) { return regular.Read(path, maxSpecFile) }
 
 // printFindings writes "file:line:column: severity: path: text" lines.
 func printFindings(w io.Writer, files []specFile) {

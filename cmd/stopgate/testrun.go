@@ -72,7 +72,7 @@ func (c testCommand) tester(p process) (*tester, error) {
 		return nil, err
 	}
 	cfg.Sandbox.Workspace, cfg.Sandbox.WorkspaceRoots = config.WorkspaceReadWrite, []string{dir.Path()}
-	commands := commandOptions(cfg, p.getenv("PATH"))
+	commands := commandOptions(cfg, p.getenv)
 	commands.AsRoot = true // or a gate that is root would lay out directories that hooks cannot write
 	app, err := buildOffline(p.ctx, cfg, commands, p.getenv)
 	if err != nil {
