@@ -28,6 +28,7 @@ func (r *resource) agent(spec *gate.Spec) {
 		p.flag(name)
 	}
 	spec.DeferForBackground = p.flag("deferStopForBackgroundTasks") // ours (spec/claude-code.md 11)
+	spec.Shadow = readShadow(p)
 	p.typed("temperature", numberKind, "a number")
 	p.typed("maxReflectionCount", numberKind, "a number")
 	r.handoffs()
@@ -75,6 +76,10 @@ func (r *resource) inlineHooks(hooks *object, spec *gate.Spec) {
 				}
 				names[h.Name] = true
 			}
+			if n := o.value("mode"); n != nil && spec.Shadow && !h.Shadow {
+				r.warnf(o.child("mode"), n.pos, "mode enforce has no effect here: the agent is in mode shadow, and so are all its own hooks")
+			}
+			h.Shadow = h.Shadow || spec.Shadow
 			o.unknown(false)
 			r.source(h.Name, n)
 			spec.Hooks = append(spec.Hooks, h)

@@ -31,11 +31,15 @@ func readHook(o *object, event gate.EventName, level gate.Level) gate.Hook {
 	} else {
 		checkPrompt(o, &h)
 	}
+	h.Shadow = readShadow(o)
 	h.MaxRejections = readMaxRejections(o, &h)
 	readJudging(o, &h)
 	h.Matcher = readMatcher(o, event, level)
 	return h
 }
+
+// readShadow reads a mode, of a hook or of an agent: ours, docs/shadow.md.
+func readShadow(o *object) bool { return o.oneOf("mode", "enforce", "shadow") == "shadow" }
 
 // maxTimeout keeps a time-out inside [time.Duration]; a year is no bound that
 // anybody meets.

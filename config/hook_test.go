@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -227,6 +228,36 @@ func TestFaultPromptjson08PromptAsksForAnotherAnswer(t *testing.T) {
 		if got := strings.Contains(warnings, "which is no verdict"); got != warned {
 			t.Errorf("fault promptjson-08: %q warned is %v", prompt, got)
 		}
+	}
+}
+
+// A mode is a hook's, or an agent's for all its own (docs/shadow.md).
+func TestMode(t *testing.T) {
+	const agent = `{"name":"a","properties":{%s"hooks":{"Stop":[{"type":"command","command":"true"%s}]}}}`
+	const global = `{"name":"g","type":"GlobalHook","properties":{"eventType":"Stop","hook":{"type":"command","command":"true"%[2]s}%.0[1]s}}`
+	for _, c := range []struct {
+		name, form, ofAgent, ofHook string
+		shadow, agents              bool
+		finding                     string
+	}{
+		{"none", agent, ``, ``, false, false, ""},
+		{"a hook's", agent, ``, `,"mode":"shadow"`, true, false, ""},
+		{"an agent-level hook's", global, ``, `,"mode":"shadow"`, true, false, ""},
+		{"said outright", agent, `"mode":"enforce",`, `,"mode":"enforce"`, false, false, ""},
+		{"an agent's", agent, `"mode":"shadow",`, ``, true, true, ""},
+		{"an agent's against its hook's", agent, `"mode":"shadow",`, `,"mode":"enforce"`, true, true, "mode enforce has no effect here"},
+		{"another word", agent, ``, `,"mode":"monitor"`, false, false, `mode is "monitor", want one of enforce, shadow`},
+		{"another word of an agent", agent, `"mode":"off",`, ``, false, false, `mode is "off", want one of enforce, shadow`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec, warnings, err := ReadSpec("application/json", fmt.Appendf(nil, c.form, c.ofAgent, c.ofHook))
+			if got := fmt.Sprint(warnings, err); c.finding != "" && !strings.Contains(got, c.finding) || c.finding == "" && strings.Contains(got, "mode") {
+				t.Errorf("findings %s, want %q", got, c.finding)
+			}
+			if spec != nil && (spec.Hooks[0].Shadow != c.shadow || spec.Shadow != c.agents) {
+				t.Errorf("hook %t, agent %t", spec.Hooks[0].Shadow, spec.Shadow)
+			}
+		})
 	}
 }
 

@@ -126,6 +126,7 @@ func agentSchema() schema {
 	}
 	properties := schema{
 		"hooks":                       strictly("The agent's own hooks, by event.", hooks),
+		"mode":                        modeSchema("of every hook of its own"),
 		"deferStopForBackgroundTasks": flagOf("Put a Stop off while background tasks of the agent still run."),
 		"temperature":                 schema{"type": "number"}, "maxReflectionCount": schema{"type": "number"},
 	}
@@ -139,6 +140,10 @@ func agentSchema() schema {
 		properties[name] = schema{"type": "boolean"}
 	}
 	return leniently("A custom agent.", properties)
+}
+
+func modeSchema(of string) schema {
+	return oneOf("shadow: the verdict "+of+" is recorded, and nothing comes of it; enforce if not set.", "enforce", "shadow")
 }
 
 func globalHookSchema() schema {
@@ -159,6 +164,7 @@ func hookSchema(tool bool) schema {
 		"type":          oneOf("How it is asked; prompt if not set.", gate.PromptHook, gate.CommandHook),
 		"timeout":       wholeFrom(fmt.Sprintf("Seconds; %d if not set.", int(gate.DefaultTimeout.Seconds())), 1),
 		"failMode":      oneOf("What it means when the hook cannot be asked; allow if not set.", gate.FailAllow, gate.FailBlock),
+		"mode":          modeSchema("of it"),
 		"prompt":        textAbout("What a model is asked. $ARGUMENTS stands for the event."),
 		"model":         textAbout("A tier or a deployment; " + gate.DefaultModel + " if not set."),
 		"maxRejections": wholeBetween(fmt.Sprintf("Of prompt hooks on Stop; %d if none sets it.", gate.DefaultMaxRejections), gate.MinMaxRejections, gate.MaxMaxRejections),

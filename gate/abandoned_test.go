@@ -49,4 +49,10 @@ func TestCallerThatGoesAway(t *testing.T) {
 			t.Errorf("%v after %s, counts %+v", err, took, m.counts[key])
 		}
 	})
+	synctest.Test(t, func(t *testing.T) { // nothing is given up for a shadow's sake
+		m, _, err := leaves(t, Hook{Name: "c"}, Hook{Name: "p", Type: PromptHook, Shadow: true})
+		if err != nil || m.counts[key].StopRejections != 2 || m.records[0].Hooks[1].Outcome != NoVerdict {
+			t.Errorf("%v, counts %+v", err, m.counts[key])
+		}
+	})
 }

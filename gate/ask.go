@@ -27,21 +27,18 @@ func (e *evaluation) skip(h *Hook) (Note, bool) {
 }
 
 // evaluate asks every hook and answers in firing order: at once, at most
-// Parallel of them, or one after another where the dialect says so. It returns
-// when all have answered. Where there are verdicts already, only those whose
-// hooks were skipped at the cap are sought again.
+// Parallel of them, or one after another where the dialect says so. No hook waits
+// for a shadow. It returns when all have answered. Where there are verdicts
+// already, only those whose hooks were skipped at the cap are sought again.
 func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verdict {
 	verdicts := make([]Verdict, len(e.hooks))
 	slots := make(chan struct{}, max(e.gate.Parallel, 1))
 	var running sync.WaitGroup
-	for first, last := 0, 0; first < len(e.hooks); first = last {
-		of := e.hooks[first].Dialect
-		for last++; of.inTurn() && last < len(e.hooks) && e.hooks[last].Dialect == of; last++ {
-		}
+	for _, places := range e.turns() {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			e.inTurn(ctx, transcript, verdicts, first, last)
+			e.inTurn(ctx, transcript, verdicts, places)
 		})
 	}
 	running.Wait()
@@ -51,9 +48,29 @@ func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verd
 	return e.named(verdicts)
 }
 
-// inTurn seeks the verdicts from first up to last, one after another.
-func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts []Verdict, first, last int) {
-	for i := first; i < last; i++ {
+// turns are the places of hooks that run one after another, of all others one
+// each; shadows are last, so that no hook waits for one.
+func (e *evaluation) turns() (all [][]int) {
+	for _, shadows := range []bool{false, true} {
+		var before Dialect
+		for i, h := range e.hooks {
+			if h.Shadow != shadows {
+				continue
+			}
+			if n := len(all) - 1; h.Dialect == before && h.Dialect.inTurn() {
+				all[n] = append(all[n], i)
+			} else {
+				all = append(all, []int{i})
+			}
+			before = h.Dialect
+		}
+	}
+	return all
+}
+
+// inTurn seeks the verdicts of these places, one after another.
+func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts []Verdict, places []int) {
+	for n, i := range places {
 		h, v := e.hooks[i], &verdicts[i]
 		if e.verdicts != nil && !atCap(&e.verdicts[i]) {
 			*v = e.verdicts[i]
@@ -64,9 +81,10 @@ func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts
 			*v = e.ask(ctx, h, transcript)
 		}
 		if h.endsTurn(v) {
-			for i++; i < last; i++ {
-				verdicts[i] = Verdict{Outcome: Skipped, Reason: fmt.Sprintf("not run: %q has blocked", h.Name)}
+			for _, rest := range places[n+1:] {
+				verdicts[rest] = Verdict{Outcome: Skipped, Reason: fmt.Sprintf("not run: %q has blocked", h.Name)}
 			}
+			return
 		}
 	}
 }
@@ -75,7 +93,7 @@ func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts
 func (e *evaluation) named(verdicts []Verdict) []Verdict {
 	for i, h := range e.hooks {
 		v := &verdicts[i]
-		v.hook, v.Name, v.Level, v.Type, v.FailMode = h, h.Name, h.Level, h.Type, h.failModeOf(v)
+		v.hook, v.Name, v.Level, v.Type, v.FailMode, v.Shadow = h, h.Name, h.Level, h.Type, h.failModeOf(v), h.Shadow
 		if e.lost {
 			v.note(TranscriptLost)
 		}
@@ -113,7 +131,7 @@ func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v
 	}
 	v = evaluator.Evaluate(ctx, Input{Hook: h, Event: e.ev, Transcript: transcript,
 		Context: e.context(h, transcript), Network: e.network})
-	if judged && v.Outcome == NoVerdict && e.caller.Err() != nil {
+	if judged && h.enforced() && v.Outcome == NoVerdict && e.caller.Err() != nil {
 		e.abandoned.Store(true)
 	}
 	switch {

@@ -55,28 +55,40 @@ func settle(ev *Event, v Verdict) Verdict {
 		}
 		v.note(WouldBlock)
 	}
+	if v.Shadow && v.dialect().rule(ev, []Verdict{v}).outcome == Block {
+		v.note(WouldBlock)
+	}
 	return v
 }
 
 // combine makes the decision of settled verdicts, in firing order: each dialect
 // rules by its own law, and over the dialects deny beats ask beats allow
-// (DESIGN §2.5). Reasons and contexts are joined by a blank line. Counts are not
-// its business.
+// (DESIGN §2.5). Reasons and contexts are joined by a blank line. Shadows are
+// among the decision's hooks and have no part in it. Counts are not its business.
 func combine(ev *Event, verdicts []Verdict) Decision {
 	d := Decision{Outcome: Allow, Messages: []Message{}, Hooks: verdicts}
 	name := ev.Name.hookEvent()
 	reasons := map[Outcome][]string{}
 	var contexts []string
+	var counting []Verdict
 	for i := range verdicts {
 		verdicts[i].Injected = false
-		d.Degraded = d.Degraded || verdicts[i].Has(FailedOpen)
+		if !verdicts[i].Shadow {
+			d.Degraded = d.Degraded || verdicts[i].Has(FailedOpen)
+			counting = append(counting, verdicts[i])
+		}
 	}
-	for of, group := range byDialect(verdicts) {
+	for of, group := range byDialect(counting) {
 		r := of.rule(ev, group)
 		if r.outcome != Allow {
 			reasons[r.outcome] = append(reasons[r.outcome], r.reasons...)
 		}
 		contexts = append(contexts, r.contexts...)
+	}
+	for i := range verdicts { // with what the laws have marked
+		if !verdicts[i].Shadow {
+			verdicts[i], counting = counting[0], counting[1:]
+		}
 	}
 	for _, outcome := range []Outcome{Block, Ask} {
 		if texts, held := reasons[outcome]; held {

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -77,7 +78,7 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	if err != nil {
 		return Decision{}, err
 	}
-	e.concerned, e.network = len(m.hooks) > 0, m.network
+	e.concerned, e.network = slices.ContainsFunc(m.hooks, (*Hook).enforced), m.network
 	if e.hooks = m.hooks; !opt.AllActive {
 		e.hooks = e.activated(ctx, m.hooks)
 	}
@@ -120,7 +121,7 @@ type evaluation struct {
 	began       time.Time
 	idempotency Request
 	forHost     bool            // nobody would read an error
-	concerned   bool            // hooks are about the event, whether or not they are active
+	concerned   bool            // hooks that are no shadows are about the event, whether or not they are active
 	caller      context.Context // see Options
 	abandoned   atomic.Bool     // it has gone, and a judge was stopped
 	uncounted   bool            // nobody was asked, so the ledger stays as it is
@@ -148,7 +149,7 @@ func (e *evaluation) activated(ctx context.Context, hooks []*Hook) []*Hook {
 	var switched map[string]bool
 	if e.ev.Session != "" && len(hooks) > 0 && hooks[0].Level == AgentLevel {
 		var err error
-		if switched, err = e.gate.Store.Active(ctx, e.ev.Session); err != nil {
+		if switched, err = e.gate.Store.Active(ctx, e.ev.Session); err != nil && slices.ContainsFunc(hooks, (*Hook).enforced) {
 			e.storeFailed(err)
 		}
 	}
@@ -171,13 +172,18 @@ func (e *evaluation) activated(ctx context.Context, hooks []*Hook) []*Hook {
 // one to keep, or named one and is told if it may not be read.
 func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
 	e.lost = e.ev.TranscriptStale
-	if len(e.hooks) == 0 && e.ev.InlineTranscript == nil && (e.ev.TranscriptPath == "" || e.ev.Protocol != Native) {
+	sent := e.ev.InlineTranscript != nil || e.ev.TranscriptPath != "" && e.ev.Protocol == Native
+	if len(e.hooks) == 0 && !sent {
 		return nil, nil
 	}
 	t, err := e.gate.Transcripts.Attach(ctx, e.ev)
 	if err == nil {
 		e.learnVersion(t)
 		return t, nil
+	}
+	if !sent && !slices.ContainsFunc(e.hooks, (*Hook).enforced) { // only shadows need it
+		e.lost = true
+		return nil, nil
 	}
 	if bad, ok := errors.AsType[*Error](err); ok && e.ev.Protocol == Native && !e.forHost {
 		return nil, bad
@@ -204,7 +210,7 @@ func (e *evaluation) readCounts(ctx context.Context) {
 		return
 	}
 	var err error
-	if e.seen, err = e.gate.Store.Counts(ctx, e.ev.ledgerKey()); err != nil {
+	if e.seen, err = e.gate.Store.Counts(ctx, e.ev.ledgerKey()); err != nil && slices.ContainsFunc(e.hooks, (*Hook).enforced) {
 		e.storeFailed(err)
 	}
 }

@@ -73,7 +73,7 @@ func (d Dialect) rule(ev *Event, verdicts []Verdict) ruling {
 // not run (spec/ax-code.md 10).
 func (h *Hook) endsTurn(v *Verdict) bool {
 	blocks := v.Outcome == Block || v.Outcome == NoVerdict && h.failModeOf(v) == FailBlock
-	return h.Dialect == AXCode && blocks
+	return h.Dialect == AXCode && blocks && !h.Shadow
 }
 
 // timed bounds an evaluation by the hook's own time. A command hook of AX Code

@@ -62,6 +62,8 @@ type Hook struct {
 	Matcher    Matcher // tool events only; the zero Matcher matches nothing
 	Timeout    time.Duration
 	FailMode   FailMode
+	// Shadow: the hook is asked and its verdict recorded, and nothing comes of it.
+	Shadow bool
 
 	// MaxRejections is the cap on rejections by prompt Stop hooks; 0 when the
 	// spec did not set it (spec/azure.md 35).
@@ -107,8 +109,12 @@ func (h *Hook) Voter(i int) string {
 	return h.Models[i%len(h.Models)]
 }
 
+// enforced reports whether the hook's verdict counts.
+func (h *Hook) enforced() bool { return !h.Shadow }
+
 // countsRejections reports whether the hook's rejections count against
-// maxRejections: azure's prompt hooks on Stop do, all others do not.
+// maxRejections: azure's prompt hooks on Stop do, all others do not, nor does
+// what only a shadow would refuse.
 func (h *Hook) countsRejections() bool {
-	return h.Dialect == Azure && h.Type == PromptHook && h.Event == Stop
+	return !h.Shadow && h.Dialect == Azure && h.Type == PromptHook && h.Event == Stop
 }

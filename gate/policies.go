@@ -99,7 +99,12 @@ func (p *Policies) rebuild() {
 			}
 		}
 	}
-	for _, specs := range set.attached {
+	for name, specs := range set.attached {
+		if a := set.agents[name]; a != nil && a.Shadow {
+			for i, s := range specs {
+				specs[i] = s.shadowed()
+			}
+		}
 		slices.SortStableFunc(specs, func(a, b *Spec) int { return cmp.Compare(firing(a.Kind), firing(b.Kind)) })
 	}
 	p.set.Store(set)

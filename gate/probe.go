@@ -18,16 +18,18 @@ func (e *evaluation) probe(ctx context.Context) (Decision, error) {
 	return e.commit(ctx)
 }
 
-// answerProbe makes the decision a block where hooks would have been asked. It
-// is never more than that: an agent that puts the mark into its own event gets
+// answerProbe makes the decision a block where hooks would have been asked whose
+// verdicts count. It is never more than that: an agent that puts the mark into its own event gets
 // nothing through.
 func answerProbe(ev *Event, d *Decision) {
-	if len(d.Hooks) == 0 {
-		return
-	}
-	names := make([]string, len(d.Hooks))
+	var names []string
 	for i := range d.Hooks {
-		names[i] = d.Hooks[i].Name
+		if !d.Hooks[i].Shadow {
+			names = append(names, d.Hooks[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return
 	}
 	d.Outcome = Block
 	d.Reason = fmt.Sprintf("stopgate probe %s: the gate is there, and agent %q is asked on %s by %s.", ev.Probe, ev.Agent, ev.Name, strings.Join(names, ", "))

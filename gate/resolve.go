@@ -41,7 +41,7 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 			}
 		case now.SameReason >= noProgressAfter-1 && strings.TrimSpace(d.Reason) == now.LastReason:
 			for i := range verdicts {
-				if verdicts[i].objects() {
+				if verdicts[i].objects() && !verdicts[i].Shadow {
 					verdicts[i].note(NoProgress)
 				}
 			}
@@ -75,7 +75,11 @@ func withholdContext(d *Decision) {
 }
 
 // capped reports whether, with these counts, the hook may not reject once more.
+// A shadow's rejections are none.
 func (e *evaluation) capped(h *Hook, c Counts) bool {
+	if h.Shadow {
+		return false
+	}
 	if h.Dialect == ClaudeCode {
 		return h.Event.hookEvent() == Stop && c.StopRejections >= claudeCodeStops
 	}

@@ -1,6 +1,9 @@
 package gate
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // SpecKind is the kind of an uploaded resource.
 type SpecKind string
@@ -31,9 +34,22 @@ type Spec struct {
 	// DeferForBackground puts a Stop of the agent off while tasks of its own
 	// still run: no hook is asked, nothing is counted.
 	DeferForBackground bool
-	Description        string   // GlobalHook
-	Network            *Network // of a NetworkSpec
-	Source             string   // the file that defines it; empty: uploaded
+	// Shadow: every hook that the agent has of its own is a [Hook.Shadow], those in
+	// other dialects too.
+	Shadow      bool
+	Description string   // GlobalHook
+	Network     *Network // of a NetworkSpec
+	Source      string   // the file that defines it; empty: uploaded
+}
+
+// shadowed is the spec with every hook a shadow.
+func (s *Spec) shadowed() *Spec {
+	c := *s
+	c.Hooks = slices.Clone(s.Hooks)
+	for i := range c.Hooks {
+		c.Hooks[i].Shadow = true
+	}
+	return &c
 }
 
 // StoredSpec is one version of a resource in a store.

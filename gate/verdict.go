@@ -125,8 +125,10 @@ type Verdict struct {
 	Level   Level    `json:"level"`
 	Type    HookType `json:"type"`
 	Outcome Outcome  `json:"outcome"`
-	Reason  string   `json:"reason"`
-	Notes   []Note   `json:"notes"`
+	// Shadow: nothing comes of the verdict; see [Hook.Shadow].
+	Shadow bool   `json:"shadow,omitempty"`
+	Reason string `json:"reason"`
+	Notes  []Note `json:"notes"`
 	// Failure is set exactly when Outcome is NoVerdict.
 	Failure           *Failure      `json:"error,omitempty"`
 	FailMode          FailMode      `json:"fail_mode"`

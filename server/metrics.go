@@ -116,7 +116,10 @@ func (m *Metrics) Observe(rec gate.Record) {
 		}
 		if v.Failure != nil {
 			mode := "open"
-			if v.FailMode == gate.FailBlock {
+			switch {
+			case v.Shadow:
+				mode = "shadow"
+			case v.FailMode == gate.FailBlock:
 				mode = "closed"
 			}
 			m.hooksFailed.WithLabelValues(mode, string(v.Failure.Code)).Inc()

@@ -168,6 +168,15 @@ func TestClosedFailureIsCountedAsClosed(t *testing.T) {
 	}
 }
 
+func TestShadowsFailureIsNobodysFailure(t *testing.T) {
+	w := newWorld(t)
+	w.opt.Metrics.Observe(gate.Record{Decision: gate.Decision{Outcome: gate.Allow, Hooks: []gate.Verdict{{Shadow: true,
+		Type: gate.PromptHook, Outcome: gate.NoVerdict, FailMode: gate.FailBlock, Failure: &gate.Failure{Code: gate.Timeout, Message: "x"}}}}})
+	if got := w.metric(t, `stopgate_hooks_failed_total{code="timeout",mode="shadow"}`); got != "1" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestReady(t *testing.T) {
 	w := newWorld(t, func(o *Options) {
 		o.Ready = func(context.Context) map[string]Check {

@@ -129,6 +129,7 @@ func stopPrompts(specs []*gate.Spec, name, model string) (stopHooks, error) {
 			agents = append(agents, fmt.Sprintf("%q", s.Name))
 		}
 		for i := range s.Hooks {
+			s.Hooks[i].Shadow = false // it is measured by what it refuses
 			if model != "" {
 				s.Hooks[i].Model, s.Hooks[i].Models = model, nil
 			}

@@ -38,6 +38,8 @@ type gatedAgent struct {
 	known bool
 	own   bool
 	hooks []gate.Hook
+	// shadows are the names of hooks that gate nothing: they are not among hooks.
+	shadows []string
 }
 
 // stops are the agent's hooks that can hold it at its Stop. Those of AX Code only
@@ -199,6 +201,10 @@ func (d *doctor) examineHooks(s *examined, name string, agent *gatedAgent) {
 	default:
 		d.say(s.name(), severityOK, "", fmt.Sprintf("agent %q has %d hooks, %d of them on Stop", name, len(agent.hooks), stops), "")
 	}
+	if len(agent.shadows) > 0 {
+		d.say(s.name(), gate.SeverityWarning, "", fmt.Sprintf("agent %q: in mode shadow, so that nothing comes of their verdicts: %s", name, strings.Join(agent.shadows, ", ")),
+			"set mode: enforce when their records show what you want")
+	}
 	gating := agent.stops()
 	if stops == 0 {
 		gating = agent.hooks
@@ -339,7 +345,11 @@ func (a *gatedAgent) add(kind gate.SpecKind, document []byte) error {
 		return err
 	}
 	for _, h := range spec.Hooks {
-		if h.Activation != gate.OnDemand {
+		switch {
+		case h.Activation == gate.OnDemand:
+		case h.Shadow:
+			a.shadows = append(a.shadows, h.Name)
+		default:
 			a.hooks = append(a.hooks, h)
 		}
 	}

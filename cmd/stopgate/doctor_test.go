@@ -490,6 +490,7 @@ func TestDoctorTurnsRedOnWhatTheServerSays(t *testing.T) {
 	s := newService(t)
 	s.putAgent("full", `"Stop":[{"type":"prompt","prompt":"p"}]`)
 	s.putAgent("empty", ``)
+	s.putAgent("watched", `"Stop":[{"type":"prompt","prompt":"p","mode":"shadow"}]`)
 	unready := s.front("/readyz", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = rw.Write([]byte(`{"status":"unavailable","version":"v","checks":{"store":{"ok":false,"reason":"disk is full"}}}`))
@@ -505,12 +506,15 @@ func TestDoctorTurnsRedOnWhatTheServerSays(t *testing.T) {
 	}{
 		{"not ready", "it is not ready (unavailable): store: disk is full", install.Target{Agent: "full", Server: unready}},
 		{"without hooks", `agent "empty" has no hooks, own or agent-level: everything is allowed`, install.Target{Agent: "empty", Server: s.url}},
+		{"shadows alone", `agent "watched" has no hooks, own or agent-level: everything is allowed`, install.Target{Agent: "watched", Server: s.url}},
 		{"on-demand hooks alone", `agent "default" has no hooks, own or agent-level: everything is allowed`, install.Target{Server: s.url}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := trusted(t, host, c.target)
 			if out, code := w.doctor("claude-code"); code != exitFindings || !strings.Contains(out, "error    "+c.want) {
 				t.Errorf("exit %d, want %q:\n%s", code, c.want, out)
+			} else if strings.Contains(out, "nothing comes of their verdicts: Stop[0]") != (c.target.Agent == "watched") {
+				t.Errorf("of shadows it says:\n%s", out)
 			}
 		})
 	}

@@ -222,6 +222,9 @@ func printDecision(w io.Writer, d gate.Decision) error {
 	}
 	for _, v := range d.Hooks {
 		fmt.Fprintf(&b, "  %s (%s): %s, %d ms", v.Name, v.Type, v.Outcome, v.DurationMS)
+		if v.Shadow {
+			b.WriteString(" (shadow)")
+		}
 		if v.Failure != nil {
 			fmt.Fprintf(&b, ": %s", v.Failure)
 		}

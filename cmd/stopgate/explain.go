@@ -21,6 +21,7 @@ type explanation struct {
 	Matcher  string         `json:"matcher,omitempty"`
 	Timeout  float64        `json:"timeout_s"`
 	FailMode gate.FailMode  `json:"fail_mode"`
+	Shadow   bool           `json:"shadow,omitempty"`
 	// MaxRejections is the cap of prompt hooks on Stop; 0: it has none.
 	MaxRejections int `json:"max_rejections,omitempty"`
 	// If is claude-code's rule on the arguments, which narrows it further.
@@ -48,7 +49,7 @@ func explain(files []specFile) []explanation {
 }
 
 func explainHook(s *gate.Spec, h *gate.Hook) explanation {
-	x := explanation{Dialect: h.Dialect, Hook: h.Name, Type: h.Type, Event: h.Event, Timeout: h.Timeout.Seconds(), FailMode: h.FailMode}
+	x := explanation{Dialect: h.Dialect, Hook: h.Name, Type: h.Type, Event: h.Event, Timeout: h.Timeout.Seconds(), FailMode: h.FailMode, Shadow: h.Shadow}
 	if s.Kind == gate.AgentSpec {
 		x.Agent = s.Name
 	}
@@ -122,6 +123,9 @@ func printExplanations(w io.Writer, all []explanation) {
 			fmt.Fprint(w, "; at most 1 rejection")
 		case x.MaxRejections > 1:
 			fmt.Fprintf(w, "; at most %d rejections", x.MaxRejections)
+		}
+		if x.Shadow {
+			fmt.Fprint(w, "; in shadow: recorded, never heeded")
 		}
 		fmt.Fprintln(w)
 		for _, t := range x.Tools {
