@@ -36,14 +36,11 @@ func Mint() (id, key string, hash [32]byte) {
 	return text[:idLength], keyPrefix + text, hash
 }
 
-// KeyID is the ID of a key, or of its beginning as far as that; ok is false of
-// what does not look like one.
+// KeyID is the ID of a key; ok is false of what is not one whole, as a name that
+// begins like one.
 func KeyID(key string) (id string, ok bool) {
-	text, ours := strings.CutPrefix(key, keyPrefix)
-	if !ours || len(text) < idLength {
-		return "", false
-	}
-	return text[:idLength], true
+	id, _, err := parse(key)
+	return id, err == nil
 }
 
 // parse takes a key apart. The error never quotes it.
