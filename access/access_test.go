@@ -106,8 +106,8 @@ func TestMint(t *testing.T) {
 			t.Fatalf("key %q with id %q is read as %q, %v", key, id, gotID, err)
 		}
 		seen[key] = true
-		if got, ok := KeyID(key); got != id || !ok {
-			t.Fatalf("id of %q is %q", key, got)
+		if got, err := KeyID(key); got != id || err != nil {
+			t.Fatalf("id of %q is %q, %v", key, got, err)
 		}
 		if sum := sha256.Sum256([]byte(key)); sum == hash {
 			t.Fatal("the sum is of the key, not of its secret")
@@ -116,10 +116,15 @@ func TestMint(t *testing.T) {
 }
 
 func TestKeyIDOfWhatIsNone(t *testing.T) {
+	for _, text := range []string{"", "sg_", "sg_abcdefgh", "sg_builder-prod", "sg_builder-of-a-long-name", "ci", "abcdefgh"} {
+		if id, err := KeyID(text); id != "" || err != nil {
+			t.Errorf("id of %q is %q, %v", text, id, err)
+		}
+	}
 	_, key, _ := Mint()
-	for _, text := range []string{"", "sg_", "sg_builder-prod", "ci", "abcdefgh", key[:len(key)-1], key + "a"} {
-		if id, ok := KeyID(text); ok {
-			t.Errorf("id of %q is %q", text, id)
+	for _, text := range []string{key[:len(key)-1], key + "a", key[:30]} {
+		if id, err := KeyID(text); id != "" || err == nil || strings.Contains(err.Error(), text[3:]) {
+			t.Errorf("id of %q, which is misspelt, is %q, %v", text, id, err)
 		}
 	}
 }
