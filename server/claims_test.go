@@ -243,3 +243,66 @@ func TestKeysAreMadeAsAsked(t *testing.T) {
 	}
 	w.must(t, 404, "DELETE", "/v1/keys/nobody", "", as("admin"))
 }
+
+// TestALockedOutHostIsAnsweredByOnGateError: a host takes a 429 for "allow", and
+// who sends the wrong keys from its address need not be the host.
+func TestALockedOutHostIsAnsweredByOnGateError(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) {
+		o.Gate.OnGateError = gate.FailBlock
+		o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+	})
+	rec := w.do("POST", "/v1/hooks/plain?agent=mine", "{}", as("locked"))
+	if rec.Code != http.StatusOK || rec.Body.String() != `{"decision":"block"}` {
+		t.Errorf("%d %s, want on_gate_error's block", rec.Code, rec.Body)
+	}
+}
+
+// TestAnEventThatIsTooLargeKeepsToItsCallersAgents: what the gate could not take
+// on is recorded too, and a record makes its session its agent's.
+func TestAnEventThatIsTooLargeKeepsToItsCallersAgents(t *testing.T) {
+	for name, c := range map[string]struct {
+		target  string
+		records int
+	}{
+		"another agent":     {"/v1/hooks/plain?agent=theirs&session=new", 0},
+		"another's session": {"/v1/hooks/plain?agent=mine&session=s-theirs", 0},
+		"its own":           {"/v1/hooks/plain?agent=mine&session=s-mine", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newGuardedWorld(t, func(o *Options) {
+				o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+				o.Limits.BodyBytes = 4 << 10
+			})
+			before := len(w.store.records)
+			w.must(t, 200, "POST", c.target, `{"x":"`+strings.Repeat("x", 8<<10)+`"}`, as("mines-agent"))
+			if n := len(w.store.records) - before; n != c.records {
+				t.Errorf("%d records, want %d", n, c.records)
+			}
+			if owners := w.store.owners["s-theirs"]; !slices.Equal(owners, []string{"theirs"}) {
+				t.Errorf("their session belongs to %q now", owners)
+			}
+		})
+	}
+}
+
+// speechless is a store that for a moment does not say whose a session is.
+type speechless struct{ gate.Store }
+
+func (speechless) SessionAgents(context.Context, string) ([]string, error) {
+	return nil, errors.New("store is busy: another replica holds its lock")
+}
+
+// TestAnEventWhoseSessionIsNotKnownJoinsNone: where whose the session is cannot be
+// found out, nothing is written to it: by then the store may work again.
+func TestAnEventWhoseSessionIsNotKnownJoinsNone(t *testing.T) {
+	for target, body := range map[string]string{"/v1/evaluate": stopOf("mine", "s-theirs"), "/v1/hooks/plain?agent=mine&session=s-theirs": "{}"} {
+		w := newGuardedWorld(t, func(o *Options) {
+			o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+		})
+		w.opt.Store = speechless{w.opt.Store}
+		w.must(t, 200, "POST", target, body, as("mines-agent"))
+		if owners := w.store.owners["s-theirs"]; !slices.Equal(owners, []string{"theirs"}) {
+			t.Errorf("%s: their session belongs to %q now", target, owners)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func (s *Server) evaluate(c echo.Context) error {
 		}
 		if err := s.confine(c, &ev); err != nil {
 			if failure, ok := errors.AsType[*gate.Failure](err); ok {
-				return s.conclude(c, &ev, s.opt.Gate.Fail(s.running, ev, failure))
+				return s.conclude(c, &ev, s.failUnrecorded(ev, failure)) // nobody knows whose its session is
 			}
 			return err
 		}
