@@ -227,6 +227,7 @@ func TestKeysAreMadeAsAsked(t *testing.T) {
 		`{"name":"x","scopes":["write"]}`:                                 "400 write",
 		`{"name":"x","scopes":["read","read"]}`:                           "400 twice",
 		`{"name":"x","scopes":["read"],"agents":[]}`:                      "400 agents",
+		`{"name":"x","scopes":["read"],"agents":null}`:                    "400 agents",
 		`{"name":"x","scopes":["read"],"agents":[""]}`:                    "400 pattern",
 		`{"name":"x","scopes":["read"],"agent":["a"]}`:                    "400 agent",
 		`{"name":"x","scopes":["read"],"expires":"2001-01-01T00:00:00Z"}`: "400 expired",
@@ -303,6 +304,21 @@ func TestAnEventWhoseSessionIsNotKnownJoinsNone(t *testing.T) {
 		w.must(t, 200, "POST", target, body, as("mines-agent"))
 		if owners := w.store.owners["s-theirs"]; !slices.Equal(owners, []string{"theirs"}) {
 			t.Errorf("%s: their session belongs to %q now", target, owners)
+		}
+	}
+}
+
+// TestAListWithoutAgentsIsEmpty: a token whose agents claim is missing owns no
+// agent, and learns nothing of the others' by whether there is a next page.
+func TestAListWithoutAgentsIsEmpty(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) {
+		o.Login.(tokens)["none"] = gate.Caller{Name: "none", Credential: "oidc:x none", Scopes: []gate.Scope{gate.ReadScope}}
+	})
+	w.must(t, 200, "POST", "/v1/evaluate", stopOf("theirs", "s-theirs"), as("admin"))
+	for _, query := range []string{"?limit=1", "?limit=1&agent=theirs", "?limit=1&session=s-theirs"} {
+		rec := w.must(t, 200, "GET", "/v1/evaluations"+query, "", as("none"))
+		if next := fields(t, rec)["next"]; next != nil {
+			t.Errorf("%s: next is %v", query, next)
 		}
 	}
 }
