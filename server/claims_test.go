@@ -322,3 +322,25 @@ func TestAListWithoutAgentsIsEmpty(t *testing.T) {
 		}
 	}
 }
+
+// TestGateErrorsTellAgentsNothingOfTheServer: reasons name files and servers, and
+// are for those who may read, as those of /readyz.
+func TestGateErrorsTellAgentsNothingOfTheServer(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) { o.Protocol = func(string) (HostProtocol, bool) { return tellingHost{}, true } })
+	w.store.down = errors.New("store cannot be reached: failed to connect to `user=stopgate database=gate`: 10.0.0.3:5432")
+	for _, target := range []string{"/v1/evaluate", "/v1/hooks/plain?agent=mine&session=s-mine"} {
+		for token, tells := range map[string]bool{"mines-agent": false, "evaluate": false, "mine": true, "admin": true} {
+			body := w.must(t, 200, "POST", target, stopOf("mine", "s-mine"), as(token)).Body.String()
+			if !strings.Contains(body, "store_unavailable") || strings.Contains(body, "10.0.0.3") != tells {
+				t.Errorf("%s by %s: %s", target, token, body)
+			}
+		}
+	}
+}
+
+// tellingHost answers the gate's failure.
+type tellingHost struct{ urlHost }
+
+func (tellingHost) Encode(_ gate.Event, d gate.Decision) ([]byte, string) {
+	return fmt.Appendf(nil, `{"failure":%q}`, d.GateError), typeJSON
+}

@@ -107,7 +107,7 @@ func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Ev
 
 func (s *Server) answerHost(c echo.Context, protocol HostProtocol, ev gate.Event, d gate.Decision) error {
 	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
-	body, contentType := protocol.Encode(ev, d)
+	body, contentType := protocol.Encode(ev, told(callerOf(c), d))
 	return s.send(c, http.StatusOK, contentType, body)
 }
 
