@@ -84,8 +84,11 @@ func (s *Server) hook(c echo.Context) error {
 		ev, _ = protocol.Decode([]byte("{}"), q)
 		confined = false
 	}
+	if !confined && failure.Code != gate.StoreUnavailable { // which confine itself has met
+		confined = s.contain(func(c echo.Context) error { return s.confine(c, &ev) }, c) == nil
+	}
 	var d gate.Decision
-	if confined || s.confine(c, &ev) == nil {
+	if confined {
 		d = s.opt.Gate.Fail(s.running, ev, failure)
 	} else {
 		d = s.failUnrecorded(ev, failure)
