@@ -75,9 +75,11 @@ func New(opt Options) (*Login, error) {
 // CodeOverloaded where it cannot be found out just now.
 //
 // An address that is locked out is told so for every further wrong credential,
-// and few of them are looked at. A good one comes in still, and one that was good
-// here within [recentlyGood] without being counted: behind a proxy all callers
-// have one address, and whoever guesses there locks out nobody else.
+// and few tokens from there are looked at. A good key comes in still, and a token
+// that was good here within [recentlyGood] without being counted: behind a proxy
+// all callers have one address, and whoever guesses there locks out nobody else.
+// Keys are not counted at all, since to look one up is a sum and a row by its ID:
+// less than it would cost to keep those out who have not come lately.
 func (l *Login) Caller(ctx context.Context, bearer string, certificate *x509.Certificate, from netip.Addr) (gate.Caller, error) {
 	if bearer == "" {
 		return callerOf(certificate, l.opt.Clients, l.opt.Now())
@@ -85,10 +87,10 @@ func (l *Login) Caller(ctx context.Context, bearer string, certificate *x509.Cer
 	sum := sha256.Sum256([]byte(bearer))
 	var wait time.Duration
 	if !l.recentlyGood(sum) {
-		var check bool
-		if wait, check = l.failures.locked(from); !check {
-			return gate.Caller{}, lockedOut(wait)
-		}
+		wait = l.failures.locked(from)
+	}
+	if wait > 0 && !isKey(bearer) && !l.failures.check(from) {
+		return gate.Caller{}, lockedOut(wait)
 	}
 	who, err := l.bearer(ctx, bearer)
 	switch {
@@ -113,11 +115,14 @@ func (l *Login) recentlyGood(sum [32]byte) bool {
 }
 
 func (l *Login) bearer(ctx context.Context, bearer string) (gate.Caller, error) {
-	switch isKey := strings.HasPrefix(bearer, keyPrefix); {
-	case isKey && l.keys != nil:
+	switch ours := isKey(bearer); {
+	case ours && l.keys != nil:
 		return l.keys.caller(ctx, bearer)
-	case !isKey && l.opt.Tokens != nil:
+	case !ours && l.opt.Tokens != nil:
 		return l.opt.Tokens.Verify(ctx, bearer)
 	}
 	return gate.Caller{}, gate.Errorf(gate.CodeUnauthenticated, "credential is of no kind that is accepted here")
 }
+
+// isKey reports whether a credential is a key, good or not, and no token.
+func isKey(bearer string) bool { return strings.HasPrefix(bearer, keyPrefix) }

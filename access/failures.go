@@ -15,9 +15,9 @@ const (
 	failuresAtOnce = 10
 	// failureForgiven is when one of them is forgiven.
 	failureForgiven = 10 * time.Second
-	// checksLocked is how many credentials a second are looked at from an address
-	// that is locked out. Not none: behind a proxy all callers have one address,
-	// and a wrong key now and then would keep everybody out who comes anew.
+	// checksLocked is how many tokens a second are looked at from an address that
+	// is locked out. Not none: behind a proxy all callers have one address, and a
+	// wrong one now and then would keep everybody out who comes anew.
 	checksLocked = 20
 	// rememberedAddresses bounds the memory that anybody can fill, at some 300
 	// bytes each. Who is pushed out begins anew.
@@ -31,7 +31,7 @@ type failures struct {
 }
 
 // failing is an address that wrong credentials came from: how many more may, and
-// how many are looked at once no more may.
+// how many tokens are looked at once no more may.
 type failing struct{ left, checks *rate.Limiter }
 
 func newFailures(now func() time.Time) (*failures, error) {
@@ -47,19 +47,21 @@ func network(from netip.Addr) netip.Addr {
 	return from
 }
 
-// locked is how long an address is locked out still, 0 if it is not; and whether
-// another credential from there may be looked at meanwhile.
-func (f *failures) locked(from netip.Addr) (wait time.Duration, check bool) {
+// locked is how long an address is locked out still, 0 if it is not.
+func (f *failures) locked(from netip.Addr) time.Duration {
 	of, known := f.of.Get(network(from))
 	if !known {
-		return 0, true
+		return 0
 	}
-	now := f.now()
-	missing := 1 - of.left.TokensAt(now)
-	if missing <= 0 {
-		return 0, true
-	}
-	return time.Duration(missing * float64(failureForgiven)), of.checks.AllowN(now, 1)
+	missing := max(0, 1-of.left.TokensAt(f.now()))
+	return time.Duration(missing * float64(failureForgiven))
+}
+
+// check reports whether one more token may be looked at from an address that is
+// locked out.
+func (f *failures) check(from netip.Addr) bool {
+	of, known := f.of.Get(network(from))
+	return !known || of.checks.AllowN(f.now(), 1)
 }
 
 func (f *failures) add(from netip.Addr) {

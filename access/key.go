@@ -36,14 +36,18 @@ func Mint() (id, key string, hash [32]byte) {
 	return text[:idLength], keyPrefix + text, hash
 }
 
-// KeyID is the ID of a key, or of its beginning as far as that; ok is false of
-// what does not look like one.
-func KeyID(key string) (id string, ok bool) {
-	text, ours := strings.CutPrefix(key, keyPrefix)
-	if !ours || len(text) < idLength {
-		return "", false
+// KeyID is the ID of a key; empty of what is none, as a name that begins like
+// one. The error, which quotes nothing, is of what must be a misspelt key.
+func KeyID(text string) (id string, err error) {
+	id, _, err = parse(text)
+	if rest, ours := strings.CutPrefix(text, keyPrefix); !ours || len(rest) <= 2*idLength || strings.ContainsFunc(rest, notInKey) {
+		return "", nil
 	}
-	return text[:idLength], true
+	return id, err
+}
+
+func notInKey(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
 }
 
 // parse takes a key apart. The error never quotes it.

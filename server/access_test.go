@@ -192,7 +192,11 @@ func TestWhoMayDoWhatOnEveryRoute(t *testing.T) {
 		ask("nobody", "mine", 401, "unauthenticated")
 		ask("a wrong key", "mine", 401, "unauthenticated", as("wrong"))
 		ask("one who may do nothing", "mine", 403, "forbidden", as("nothing"))
-		ask("one who is locked out", "mine", 429, "rate_limited", as("locked"))
+		if strings.HasPrefix(r.Path, "/v1/hooks/") { // a host would take it for "allow"
+			ask("one who is locked out", "mine", 200, "", as("locked"))
+		} else {
+			ask("one who is locked out", "mine", 429, "rate_limited", as("locked"))
+		}
 		for _, scope := range gate.Scopes {
 			if scope == want.scope || scope == gate.AdminScope {
 				ask(string(scope), "mine", want.ok, "", as(string(scope)))

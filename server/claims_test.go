@@ -227,6 +227,7 @@ func TestKeysAreMadeAsAsked(t *testing.T) {
 		`{"name":"x","scopes":["write"]}`:                                 "400 write",
 		`{"name":"x","scopes":["read","read"]}`:                           "400 twice",
 		`{"name":"x","scopes":["read"],"agents":[]}`:                      "400 agents",
+		`{"name":"x","scopes":["read"],"agents":null}`:                    "400 agents",
 		`{"name":"x","scopes":["read"],"agents":[""]}`:                    "400 pattern",
 		`{"name":"x","scopes":["read"],"agent":["a"]}`:                    "400 agent",
 		`{"name":"x","scopes":["read"],"expires":"2001-01-01T00:00:00Z"}`: "400 expired",
@@ -242,4 +243,104 @@ func TestKeysAreMadeAsAsked(t *testing.T) {
 		}
 	}
 	w.must(t, 404, "DELETE", "/v1/keys/nobody", "", as("admin"))
+}
+
+// TestALockedOutHostIsAnsweredByOnGateError: a host takes a 429 for "allow", and
+// who sends the wrong keys from its address need not be the host.
+func TestALockedOutHostIsAnsweredByOnGateError(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) {
+		o.Gate.OnGateError = gate.FailBlock
+		o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+	})
+	rec := w.do("POST", "/v1/hooks/plain?agent=mine", "{}", as("locked"))
+	if rec.Code != http.StatusOK || rec.Body.String() != `{"decision":"block"}` {
+		t.Errorf("%d %s, want on_gate_error's block", rec.Code, rec.Body)
+	}
+}
+
+// TestAnEventThatIsTooLargeKeepsToItsCallersAgents: what the gate could not take
+// on is recorded too, and a record makes its session its agent's.
+func TestAnEventThatIsTooLargeKeepsToItsCallersAgents(t *testing.T) {
+	for name, c := range map[string]struct {
+		target  string
+		records int
+	}{
+		"another agent":     {"/v1/hooks/plain?agent=theirs&session=new", 0},
+		"another's session": {"/v1/hooks/plain?agent=mine&session=s-theirs", 0},
+		"its own":           {"/v1/hooks/plain?agent=mine&session=s-mine", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newGuardedWorld(t, func(o *Options) {
+				o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+				o.Limits.BodyBytes = 4 << 10
+			})
+			before := len(w.store.records)
+			w.must(t, 200, "POST", c.target, `{"x":"`+strings.Repeat("x", 8<<10)+`"}`, as("mines-agent"))
+			if n := len(w.store.records) - before; n != c.records {
+				t.Errorf("%d records, want %d", n, c.records)
+			}
+			if owners := w.store.owners["s-theirs"]; !slices.Equal(owners, []string{"theirs"}) {
+				t.Errorf("their session belongs to %q now", owners)
+			}
+		})
+	}
+}
+
+// speechless is a store that for a moment does not say whose a session is.
+type speechless struct{ gate.Store }
+
+func (speechless) SessionAgents(context.Context, string) ([]string, error) {
+	return nil, errors.New("store is busy: another replica holds its lock")
+}
+
+// TestAnEventWhoseSessionIsNotKnownJoinsNone: where whose the session is cannot be
+// found out, nothing is written to it: by then the store may work again.
+func TestAnEventWhoseSessionIsNotKnownJoinsNone(t *testing.T) {
+	for target, body := range map[string]string{"/v1/evaluate": stopOf("mine", "s-theirs"), "/v1/hooks/plain?agent=mine&session=s-theirs": "{}"} {
+		w := newGuardedWorld(t, func(o *Options) {
+			o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+		})
+		w.opt.Store = speechless{w.opt.Store}
+		w.must(t, 200, "POST", target, body, as("mines-agent"))
+		if owners := w.store.owners["s-theirs"]; !slices.Equal(owners, []string{"theirs"}) {
+			t.Errorf("%s: their session belongs to %q now", target, owners)
+		}
+	}
+}
+
+// TestAListWithoutAgentsIsEmpty: a token whose agents claim is missing owns no
+// agent, and learns nothing of the others' by whether there is a next page.
+func TestAListWithoutAgentsIsEmpty(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) {
+		o.Login.(tokens)["none"] = gate.Caller{Name: "none", Credential: "oidc:x none", Scopes: []gate.Scope{gate.ReadScope}}
+	})
+	w.must(t, 200, "POST", "/v1/evaluate", stopOf("theirs", "s-theirs"), as("admin"))
+	for _, query := range []string{"?limit=1", "?limit=1&agent=theirs", "?limit=1&session=s-theirs"} {
+		rec := w.must(t, 200, "GET", "/v1/evaluations"+query, "", as("none"))
+		if next := fields(t, rec)["next"]; next != nil {
+			t.Errorf("%s: next is %v", query, next)
+		}
+	}
+}
+
+// TestGateErrorsTellAgentsNothingOfTheServer: reasons name files and servers, and
+// are for those who may read, as those of /readyz.
+func TestGateErrorsTellAgentsNothingOfTheServer(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) { o.Protocol = func(string) (HostProtocol, bool) { return tellingHost{}, true } })
+	w.store.down = errors.New("store cannot be reached: failed to connect to `user=stopgate database=gate`: 10.0.0.3:5432")
+	for _, target := range []string{"/v1/evaluate", "/v1/hooks/plain?agent=mine&session=s-mine"} {
+		for token, tells := range map[string]bool{"mines-agent": false, "evaluate": false, "mine": true, "admin": true} {
+			body := w.must(t, 200, "POST", target, stopOf("mine", "s-mine"), as(token)).Body.String()
+			if !strings.Contains(body, "store_unavailable") || strings.Contains(body, "10.0.0.3") != tells {
+				t.Errorf("%s by %s: %s", target, token, body)
+			}
+		}
+	}
+}
+
+// tellingHost answers the gate's failure.
+type tellingHost struct{ urlHost }
+
+func (tellingHost) Encode(_ gate.Event, d gate.Decision) ([]byte, string) {
+	return fmt.Appendf(nil, `{"failure":%q}`, d.GateError), typeJSON
 }

@@ -26,7 +26,7 @@ func (s *Server) evaluate(c echo.Context) error {
 		}
 		if err := s.confine(c, &ev); err != nil {
 			if failure, ok := errors.AsType[*gate.Failure](err); ok {
-				return s.conclude(c, &ev, s.opt.Gate.Fail(s.running, ev, failure))
+				return s.conclude(c, &ev, s.failUnrecorded(ev, failure)) // nobody knows whose its session is
 			}
 			return err
 		}
@@ -71,8 +71,21 @@ func (s *Server) traced(c echo.Context, ev *gate.Event, decide func(context.Cont
 
 func (s *Server) conclude(c echo.Context, ev *gate.Event, d gate.Decision) error {
 	s.logDecision(c.Request().Context(), requestIDOf(c), ev, &d)
-	d = d.WithoutEvidence()
+	d = told(callerOf(c), d).WithoutEvidence()
 	return s.answer(c, http.StatusOK, &d)
+}
+
+// told is a decision as that caller is told it. Why the gate failed names files
+// and servers, and is for those who may read, as in the record and the log.
+func told(who gate.Caller, d gate.Decision) gate.Decision {
+	if d.GateError == nil || who.May(gate.ReadScope) {
+		return d
+	}
+	switch code := d.GateError.Code; code {
+	case gate.StoreUnavailable, gate.TranscriptUnreadable, gate.Internal:
+		d.GateError = &gate.Failure{Code: code, Message: "the gate itself failed: its log says why"}
+	}
+	return d
 }
 
 // logDecision writes what an operator would look for: quiet for plain allows,

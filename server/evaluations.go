@@ -18,7 +18,7 @@ func (s *Server) listEvaluations(c echo.Context) error {
 		return err
 	}
 	who := callerOf(c)
-	filter.Agents = who.Agents
+	filter.Agents = append([]string{}, who.Agents...) // of a caller without any: none, where nil would be all
 	items, next, err := s.opt.Store.Records(c.Request().Context(), filter)
 	if err != nil {
 		return err

@@ -45,7 +45,9 @@ const hostDeadline = 25 * time.Second
 // hook is POST /v1/hooks/{protocol}: a host's own payload in, its own answer
 // out, by the same path as an evaluation. Most hosts take any status but 200 as
 // "allow", so whatever goes wrong with the gate is answered by on_gate_error in
-// the host's form; only a request that is wrong itself gets a 4xx.
+// the host's form; only a request that is wrong itself gets a 4xx. It is recorded
+// if its caller may use the agent and the session that it names: a record makes
+// the session its agent's.
 func (s *Server) hook(c echo.Context) error {
 	name, err := segment(c, "protocol")
 	if err != nil {
@@ -60,6 +62,7 @@ func (s *Server) hook(c echo.Context) error {
 		return err
 	}
 	var ev gate.Event
+	confined := false
 	err = s.contain(func(c echo.Context) error {
 		return s.admit(c.Request(), func(body []byte) error {
 			var err error
@@ -69,6 +72,7 @@ func (s *Server) hook(c echo.Context) error {
 			if err := s.confine(c, &ev); err != nil {
 				return err
 			}
+			confined = true
 			return s.decideForHost(c, protocol, ev, deadline)
 		})
 	}, c)
@@ -78,8 +82,17 @@ func (s *Server) hook(c echo.Context) error {
 	}
 	if ev.Name == "" { // not read, as what there is no room for
 		ev, _ = protocol.Decode([]byte("{}"), q)
+		confined = false
 	}
-	d, _ := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) { return s.opt.Gate.Fail(ctx, ev, failure), nil })
+	if !confined && failure.Code != gate.StoreUnavailable { // which confine itself has met
+		confined = s.contain(func(c echo.Context) error { return s.confine(c, &ev) }, c) == nil
+	}
+	d, _ := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) {
+		if !confined {
+			return s.failUnrecorded(ev, failure), nil
+		}
+		return s.opt.Gate.Fail(ctx, ev, failure), nil
+	})
 	err = s.answerHost(c, protocol, ev, d)
 	s.drain(c, c.Request().Body)
 	return err
@@ -99,7 +112,7 @@ func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Ev
 
 func (s *Server) answerHost(c echo.Context, protocol HostProtocol, ev gate.Event, d gate.Decision) error {
 	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
-	body, contentType := protocol.Encode(ev, d)
+	body, contentType := protocol.Encode(ev, told(callerOf(c), d))
 	return s.send(c, http.StatusOK, contentType, body)
 }
 
@@ -119,12 +132,18 @@ func (s *Server) hostOfNobody(c echo.Context, failure *gate.Failure) error {
 		return err
 	}
 	ev, _ := protocol.Decode([]byte("{}"), q)
-	d := s.opt.Gate.FailUnrecorded(ev, failure)
-	s.metrics.gateErrors.WithLabelValues(string(failure.Code)).Inc()
-	s.logDecision(c.Request().Context(), requestIDOf(c), &ev, &d)
-	err = s.answerHost(c, protocol, ev, d)
+	if err := s.answerHost(c, protocol, ev, s.failUnrecorded(ev, failure)); err != nil {
+		return err
+	}
 	s.drain(c, c.Request().Body)
-	return err
+	return nil
+}
+
+// failUnrecorded answers an event by on_gate_error, keeps nothing of it, and
+// counts it as [Server.Observe] would have.
+func (s *Server) failUnrecorded(ev gate.Event, failure *gate.Failure) gate.Decision {
+	s.metrics.gateErrors.WithLabelValues(string(failure.Code)).Inc()
+	return s.opt.Gate.FailUnrecorded(ev, failure)
 }
 
 func (s *Server) unknownProtocol(name string) error {
@@ -132,7 +151,8 @@ func (s *Server) unknownProtocol(name string) error {
 }
 
 // hostsFailure is what of an error is the gate's to answer: a size or a load that
-// it does not take, or a fault of its own.
+// it does not take, a lock-out, which strangers at the host's address may have
+// brought about, or a fault of its own.
 func hostsFailure(err error) *gate.Failure {
 	if errors.Is(err, errPanicked) {
 		return &gate.Failure{Code: gate.Internal, Message: "the gate panicked: its log says where"}
@@ -147,7 +167,7 @@ func hostsFailure(err error) *gate.Failure {
 	switch e.Code {
 	case gate.CodeBodyTooLarge:
 		return &gate.Failure{Code: gate.BodyTooLarge, Message: e.Message}
-	case gate.CodeOverloaded:
+	case gate.CodeOverloaded, gate.CodeRateLimited:
 		return &gate.Failure{Code: gate.Overloaded, Message: e.Message}
 	}
 	return nil

@@ -95,7 +95,7 @@ func (s *Server) replay(c echo.Context, evaluation string) error {
 		return err
 	}
 	c.Response().Header().Set("Idempotency-Replayed", "true")
-	d := rec.Decision.WithoutEvidence()
+	d := told(callerOf(c), rec.Decision).WithoutEvidence()
 	return s.answer(c, http.StatusOK, &d)
 }
 

@@ -52,9 +52,10 @@ func readKey(body []byte) (gate.Key, error) {
 	var asked struct {
 		Name    string       `json:"name"`
 		Scopes  []gate.Scope `json:"scopes"`
-		Agents  *[]string    `json:"agents"` // absent: every agent
+		Agents  []string     `json:"agents"`
 		Expires *time.Time   `json:"expires"`
 	}
+	asked.Agents = []string{gate.EveryAgent} // where it is absent; null makes it nil, which Check refuses
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&asked); err != nil {
@@ -63,10 +64,7 @@ func readKey(body []byte) (gate.Key, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return gate.Key{}, gate.Errorf(gate.CodeInvalidJSON, "body goes on after its JSON object")
 	}
-	k := gate.Key{Name: asked.Name, Scopes: asked.Scopes, Agents: []string{gate.EveryAgent}}
-	if asked.Agents != nil {
-		k.Agents = *asked.Agents
-	}
+	k := gate.Key{Name: asked.Name, Scopes: asked.Scopes, Agents: asked.Agents}
 	if asked.Expires != nil {
 		k.Expires = *asked.Expires
 	}

@@ -10,11 +10,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"stopgate/gate"
 )
 
 const metaName = "meta.json"
+
+// maxMeta is more bytes than a commit record has.
+const maxMeta = 64 << 10
 
 // meta is the commit record of a session: which file is its view and how much
 // of it counts. It is replaced as a whole, by rename.
@@ -45,7 +49,12 @@ func (m meta) size() Size {
 
 // readMeta is the session's commit record; fs.ErrNotExist if there is none.
 func readMeta(dir string) (meta, error) {
-	b, err := os.ReadFile(filepath.Join(dir, metaName))
+	f, err := openOwn(filepath.Join(dir, metaName), os.O_RDONLY)
+	if err != nil {
+		return meta{}, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxMeta))
 	if err != nil {
 		return meta{}, err
 	}
@@ -64,7 +73,7 @@ func openCommitted(dir string) (*os.File, meta, error) {
 		if err != nil {
 			return nil, meta{}, err
 		}
-		f, err := os.Open(filepath.Join(dir, m.View))
+		f, err := openOwn(filepath.Join(dir, m.View), os.O_RDONLY)
 		if errors.Is(err, fs.ErrNotExist) {
 			if now, again := readMeta(dir); again != nil || now.View != m.View {
 				continue
@@ -80,6 +89,22 @@ func openCommitted(dir string) (*os.File, meta, error) {
 		}
 		return f, m, nil
 	}
+}
+
+// openOwn opens a file of a session, which is none that a link leads to and no
+// device: a directory that was moved here may be somebody else's work.
+func openOwn(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%q is a link, not a file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%q is not a file", path), err, f.Close())
+	}
+	return f, nil
 }
 
 func longEnough(f *os.File, want int64) error {
@@ -213,7 +238,7 @@ func (s *Store) extend(k key, m, next meta, gap string, sp *spool) (meta, error)
 		return s.keep(k, next, sp)
 	}
 	dir := s.sessionDir(k)
-	f, err := os.OpenFile(filepath.Join(dir, m.View), os.O_RDWR, 0)
+	f, err := openOwn(filepath.Join(dir, m.View), os.O_RDWR)
 	if err != nil {
 		return meta{}, err
 	}

@@ -121,7 +121,7 @@ func (m *meta) writeMarks(dir string, marks []mark) error {
 		return nil // a text of one block needs no file
 	}
 	b := encodeMarks(marks)
-	f, err := os.OpenFile(filepath.Join(dir, m.View+indexSuffix), os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := openOwn(filepath.Join(dir, m.View+indexSuffix), os.O_WRONLY|os.O_CREATE)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (m meta) readIndex(dir string) *index {
 	if m.Marks == 0 {
 		return &index{size: m.size()}
 	}
-	f, err := os.Open(filepath.Join(dir, m.View+indexSuffix))
+	f, err := openOwn(filepath.Join(dir, m.View+indexSuffix), os.O_RDONLY)
 	if err != nil {
 		return nil
 	}

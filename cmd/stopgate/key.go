@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -160,19 +162,39 @@ func (keyRevokeCommand) Help() string {
 
 // Run revokes a key.
 func (c keyRevokeCommand) Run(p process) error {
+	id, err := access.KeyID(c.Key)
+	if err != nil { // and is not sent: most of it may be right
+		return exit{exitUsage, fmt.Errorf("%w: revoke it by its ID, the eight letters after sg_", err)}
+	}
 	keys, err := c.open(p, false)
 	if err != nil {
 		return err
 	}
 	key := c.Key
-	if id, ok := access.KeyID(key); ok { // what follows in a key is for nobody's log
-		key = id
+	if id != "" { // the rest of the key is for nobody's log
+		key, err = id, living(p.ctx, keys, id)
 	}
-	if err := errors.Join(keys.revoke(p.ctx, key), keys.close()); err != nil {
+	if err == nil {
+		err = keys.revoke(p.ctx, key)
+	}
+	if err := errors.Join(err, keys.close()); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "key %s revoked\n", visibly(key))
 	return err
+}
+
+// living wants a key with that ID. To revoke takes names as well, and another
+// key's may be the same.
+func living(ctx context.Context, from keys, id string) error {
+	list, err := from.list(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list, func(k gate.Key) bool { return k.ID == id && k.Revoked.IsZero() }) {
+		return refused(gate.Errorf(gate.CodeNotFound, "key %q is not known, or was revoked before", id))
+	}
+	return nil
 }
 
 // madeKey is a key as it is shown once.

@@ -18,6 +18,7 @@ func TestURL(t *testing.T) {
 		"percent in the password":      {"postgres://u:hu%sh@h/db", "is not a URL"},
 		"slash in the password":        {"postgres://u:1/hush@h/db", "is not a URL"},
 		"hash in the password":         {"postgres://u:1#hush@h/db", "is not a URL"},
+		"an @ and a slash in it":       {"postgres://u:1@hush/2@h/db", "is not a URL"},
 		"question mark in it":          {"postgres://u:1?hush@h/db", "is not a URL"},
 		"no number":                    {"postgres://u:hush@h:port/db", "is not a URL"},
 		"a parameter":                  {"postgres://u:hush@h/db?sslmode=hush", `database postgres h/db cannot be used: its parameter "sslmode" is wrong`},
@@ -42,7 +43,11 @@ func TestWhere(t *testing.T) {
 		"postgresql://u@db.example:6000/gate":                    "postgres db.example:6000/gate",
 		"postgres://u:hush@/gate?host=/run/postgresql":           "postgres /run/postgresql/gate",
 		"postgres://[::1]/gate":                                  "postgres [::1]/gate",
+		"postgres://u:p@hush@db.example/gate%40home?user=a%40b":  "postgres db.example/gate@home",
 		"postgres://u:hu#sh@h/gate":                              "postgres",
+		"postgres://u:a@hush/b@db.example/gate":                  "postgres",
+		"postgres://u:a@hush?b@db.example/gate":                  "postgres",
+		"postgres://u:a@b/hush@db.example/gate":                  "postgres",
 	} {
 		if got := Where(url); got != want {
 			t.Errorf("%s is at %q, want %q", url, got, want)

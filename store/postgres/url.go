@@ -11,13 +11,15 @@ import (
 )
 
 // readURL refuses what is no URL of a database, and what may be one whose
-// password has a # or a / in it: no part of that may be taken for a host, and
-// shown. Its error quotes nothing, since the password may be anywhere.
+// password has an @, a #, a / or a ? in it: no part of that may be taken for a
+// host or a name, and shown. Its error quotes nothing, since the password may be
+// anywhere.
 func readURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Fragment != "" || u.User == nil && strings.Contains(text, "@") {
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Fragment != "" ||
+		u.User == nil && strings.Contains(text, "@") || strings.Contains(u.EscapedPath()+u.RawQuery, "@") {
 		return nil, gate.Errorf(gate.CodeValidation, "database is not a URL as postgres://user:password@host:5432/name; "+
-			"what is special in the password is percent-encoded")
+			"what is special in the password, and an @ behind the host, is percent-encoded")
 	}
 	return u, nil
 }
