@@ -38,11 +38,13 @@ build: ## Build bin/stopgate
 demo: system build ## See a final answer refused, corrected and allowed
 	@$(BIN) demo
 
+# The race detector has each of the tests' many processes sleep a second before it
+# ends; GORACE says not to.
 .PHONY: test
 test: system ## Run every test under the race detector
 	@echo "running every test under the race detector: about five minutes on two idle cores …"
 	go vet ./...
-	GORACE=atexit_sleep_ms=0 go test -race -shuffle=on -timeout 25m ./... # without it each of the tests' many processes sleeps a second before it ends
+	GORACE=atexit_sleep_ms=0 go test -race -shuffle=on -timeout 25m ./...
 
 .PHONY: e2e
 e2e: ## Gate the real agents (from npm, 650 MB), without a network
