@@ -4,6 +4,7 @@ SHELL := bash
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHSTAT := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 FUZZTIME ?= 10m
+FUZZ ?= .*
 BIN := bin/stopgate
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
@@ -65,9 +66,9 @@ update: ## Rewrite the golden files from what the code does now
 	go test ./... -update
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (10m)
+fuzz: ## Run every fuzz target, or those that FUZZ matches, for FUZZTIME (10m)
 	@set -e; for pkg in $$(go list ./...); do \
-	  for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	  for f in $$(go test -list '^Fuzz' $$pkg | grep -E '^Fuzz($(FUZZ))$$' || true); do \
 	    echo "fuzz $$pkg $$f $(FUZZTIME)"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; done; done
 
 .PHONY: bench

@@ -42,7 +42,7 @@ func (calibrateCommand) Help() string {
 
 Asks the model for every run and repeat: try --limit first. Interrupted, it prints the numbers of what was judged so far.
 
-Exit codes: 0 measured, 1 spec with errors, 64 usage, 65 unreadable input, 69 no model, 70 internal or interrupted.
+Exit codes: 0 measured, 1 spec with errors, 64 usage, 65 unreadable input, 69 no model, or no verdict of any, 70 internal or interrupted.
 
 Example:
   stopgate calibrate --set runs.jsonl -f examples/completeness.yaml --repeat 3 --record answers/`
@@ -99,7 +99,19 @@ func (c calibrateCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	return m.print(p, trials)
+	if err := m.print(p, trials); err != nil {
+		return err
+	}
+	return judged(trials)
+}
+
+// judged reports that there is nothing to measure where no trial has a verdict,
+// and why the first has none.
+func judged(trials []calibrate.Trial) error {
+	if len(trials) == 0 || slices.ContainsFunc(trials, func(t calibrate.Trial) bool { return t.Failure == nil }) {
+		return nil
+	}
+	return exit{exitUnreachable, fmt.Errorf("no run was judged, so nothing was measured: %w", trials[0].Failure)}
 }
 
 // stopHooks are the hooks that are measured.
