@@ -3,6 +3,8 @@ SHELL := bash
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHSTAT := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+HELM := helm.sh/helm/v4/cmd/helm@v4.3.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 FUZZTIME ?= 10m
 FUZZ ?= .*
 BIN := bin/stopgate
@@ -56,6 +58,19 @@ lint: ## gofmt, go mod tidy, golangci-lint
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run: make fmt"; exit 1; }
 	go mod tidy -diff
 	go run $(GOLANGCI) run --allow-parallel-runners --build-tags e2e ./...
+
+.PHONY: deploy
+deploy: SYSTEM := promtool:prometheus
+deploy: system ## Hold deploy/ to Helm's and Prometheus' own tools
+	@mkdir -p bin; command -v helm >/dev/null || test -x bin/helm || { echo "building helm …"; GOBIN="$(CURDIR)/bin" go install $(HELM); }
+	PATH="$(CURDIR)/bin:$$PATH" DEPLOY_TOOLS=required go test ./cmd/stopgate -run 'Chart|Manifests|Alerts'
+
+# Its exit code is 3 for findings; 1 is an error of its own, as where its database
+# is out of reach.
+.PHONY: vulnerabilities
+vulnerabilities: ## Look for known vulnerabilities in what is linked
+	@mkdir -p bin; GOBIN="$(CURDIR)/bin" go install $(GOVULNCHECK); \
+	bin/govulncheck ./... || { code=$$?; [ $$code != 3 ] || exit 3; echo "not checked: vuln.go.dev cannot be reached from here"; }
 
 .PHONY: fmt
 fmt: ## Format the code

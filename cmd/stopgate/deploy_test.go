@@ -158,10 +158,7 @@ func TestDashboardAndAlertsNameMetricsThatExist(t *testing.T) {
 
 // TestAlertsFire has Prometheus' own tool play the rules against series.
 func TestAlertsFire(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed (Debian: prometheus)")
-	}
+	promtool := tool(t, "promtool", "Debian: prometheus")
 	cmd := exec.CommandContext(t.Context(), promtool, "test", "rules", "stopgate.rules.test.yaml")
 	cmd.Dir = filepath.Join("..", "..", "deploy", "prometheus")
 	if out, err := cmd.CombinedOutput(); err != nil {
