@@ -78,7 +78,7 @@ fmt: ## Format the code
 
 .PHONY: update
 update: ## Rewrite the golden files from what the code does now
-	go test ./... -update
+	go test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
 
 # Go's fuzzer now and then calls the end of its own time a failure, without an
 # input that fails: that is none.
