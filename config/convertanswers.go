@@ -26,15 +26,16 @@ func flat(text string) bool {
 	return len(permission.FindAllString(text, -1)) > strings.Count(text, hookOutput)
 }
 
-const hookOutput = "hookSpecificOutput"
-
-var (
-	permission = regexp.MustCompile(`\bpermissionDecision\b`)
-	decides    = hasMember(`\bdecision\b`)
+const (
+	hookOutput = "hookSpecificOutput"
 	// A member by a name that is a word of everyday too has a colon or an equals
 	// sign after it, in JSON, jq, Python and JavaScript.
 	assigned = `[\\"'\]]*\s*[:=]`
+)
 
+var (
+	permission                   = regexp.MustCompile(`\bpermissionDecision\b`)
+	decides                      = hasMember(`\bdecision\b`)
 	denyWord, blockWord, askWord = regexp.MustCompile(`\bdeny\b`), regexp.MustCompile(`\bblock\b`), regexp.MustCompile(`\b(?:ask|defer)\b`)
 	// anyVerdict is a word that some system takes for a verdict.
 	anyVerdict = regexp.MustCompile(`\b(?:allow|approve|deny|block|ask|defer)\b`)
@@ -102,17 +103,17 @@ func (w wording) in(t hookText) sight {
 func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 	asked := d.Type == gate.HTTPHook || d.Type == gate.CommandHook && reads(lawOf(d))
 	watched := watchedOnly(c.To, event)
-	if !asked || watched && d.Type == gate.CommandHook { // of which sayFailure or the effect tells
+	if !asked || watched && d.Type == gate.CommandHook { // that nothing of it counts was said
 		return
 	}
 	from, to, name := systemNames[c.From], systemNames[c.To], EventName(c.To, event)
 	text := c.text(d)
 	own, known := answersIn[c.From][d.Event], answersIn[c.To][event]
 	var lost, hidden []wording
-	kept, speaks := d.Type == gate.CommandHook && lawOf(d) != speaks, !text.whole || strings.Contains(text.text, "additionalContext")
+	kept, worded := d.Type == gate.CommandHook && lawOf(d) != speaks, !text.whole || strings.Contains(text.text, "additionalContext")
 	for _, w := range own {
 		s := w.in(text)
-		speaks = speaks || s != unsaid
+		worded = worded || s != unsaid
 		switch read := slices.ContainsFunc(known, func(k wording) bool { return k.shown == w.shown }); {
 		case read:
 			kept = true
@@ -122,7 +123,7 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 			hidden = append(hidden, w)
 		}
 	}
-	if speaks {
+	if worded {
 		c.once(d, "answer on %s: %s reads %s; %s reads %s", name, from, readOf(c.From, d.Event), to, readOf(c.To, event))
 	}
 	if watched {

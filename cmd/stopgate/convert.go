@@ -78,7 +78,7 @@ type projectScripts struct {
 }
 
 // maxLooked is how many files are looked for: a hooks file can name very many.
-const maxLooked = 1000
+const maxLooked = 256
 
 // text is a script's. No path and no symbolic link leads out of the project, and
 // what is no regular file, or larger than any script that a spec could hold, is

@@ -33,7 +33,7 @@ type serveCommand struct {
 func (serveCommand) Help() string {
 	return "Models come from the server file, or from GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY or an Ollama on this machine. Ctrl-C finishes running evaluations; a second one does not wait.\n\n" +
 		"--check prints what the server file has wrong as file:line:column: error: text, and ends with 1; with 0 it has nothing wrong. ${VARIABLES} must be set as for the server. What only a start can tell, as a port that is taken, a certificate or a model that is not there, is not looked at.\n\n" +
-		"Example:\n  stopgate serve --config stopgate.yaml --check\n  stopgate serve --data ./data"
+		"Example: stopgate serve --config stopgate.yaml --check && stopgate serve --config stopgate.yaml"
 }
 
 // Run serves until the process is told to stop.
