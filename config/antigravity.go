@@ -198,27 +198,16 @@ func thisMachine(text string) bool {
 
 // headers are plain texts, and no secrets (spec/antigravity.md 3, 16).
 func (r *antigravityReader) headers(o *object) []gate.Header {
-	list := o.object("headers")
-	if list == nil {
-		return nil
-	}
-	var headers []gate.Header
-	for _, f := range list.node.fields {
-		path := list.child(f.name)
-		if f.value.kind != textKind {
-			r.errorf(path, f.value.pos, "header %q is %s, want text", cut(f.name), f.value.describe())
-			continue
-		}
+	return o.headers("headers", func(path string, f field) bool {
 		if fault := gate.HeaderFault(f.name, f.value.text); fault != "" {
 			r.errorf(path, f.pos, "header %q %s", cut(f.name), fault)
-			continue
+			return false
 		}
 		if slices.Contains(secretHeaders, http.CanonicalHeaderKey(f.name)) {
 			r.warnf(path, f.pos, "header %q looks like a secret, and this file is no place for one: put it into the network's transform for the host", cut(f.name))
 		}
-		headers = append(headers, gate.Header{Name: f.name, Value: f.value.text})
-	}
-	return headers
+		return true
+	})
 }
 
 // secretHeaders are those whose values say who somebody is.

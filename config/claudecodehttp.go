@@ -35,27 +35,16 @@ func (r *claudeCodeReader) http(o *object, h *gate.Hook) {
 var headerVariable = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
 
 func (r *claudeCodeReader) headers(o *object, allowed []string) []gate.Header {
-	list := o.object("headers")
-	if list == nil {
-		return nil
-	}
-	var headers []gate.Header
-	for _, f := range list.node.fields {
-		path := list.child(f.name)
-		if f.value.kind != textKind {
-			o.errorf(path, f.value.pos, "header %q is %s, want text", cut(f.name), f.value.describe())
-			continue
-		}
+	return o.headers("headers", func(path string, f field) bool {
 		if fault := gate.HeaderFault(f.name, f.value.text); fault != "" {
 			r.refuse(path, f.pos, "header %q %s", cut(f.name), fault)
-			continue
+			return false
 		}
 		for _, found := range headerVariable.FindAllStringSubmatch(f.value.text, -1) {
 			if name := found[1] + found[2]; !slices.Contains(allowed, name) {
 				o.warnf(path, f.value.pos, "header %q names the variable %s, which allowedEnvVars does not: it is sent empty", cut(f.name), cut(name))
 			}
 		}
-		headers = append(headers, gate.Header{Name: f.name, Value: f.value.text})
-	}
-	return headers
+		return true
+	})
 }

@@ -24,6 +24,10 @@ type Conversion struct {
 	Tools []Tool
 	// Partial: what can be expressed is written though something cannot.
 	Partial bool
+	// Script is the text of a file that hooks run, by its path from the project's
+	// directory or from the root; ok: it is there, and is text of a size that can
+	// be read. nil: no file can be seen.
+	Script func(path string) (text string, ok bool)
 }
 
 // Convert reads a file and writes its hooks in the form of the other dialect:
@@ -186,12 +190,21 @@ type converter struct {
 	Conversion
 	*findings
 	hooks []declared
-	said  map[string]bool // what holds for many hooks, and is said once
+	// said are the findings by what they say: each is there once, with the names of
+	// all the hooks that it is about.
+	said map[string]*saying
+	lost int // how often something could not be expressed
+}
+
+// saying is a finding that may hold for several hooks.
+type saying struct {
+	at   int // in the findings; -1: they were full
+	also []string
 }
 
 // convert is what the hooks become, in their order.
 func (c Conversion) convert(hooks []declared, f *findings) []gate.Hook {
-	v := &converter{Conversion: c, findings: f, hooks: hooks, said: map[string]bool{}}
+	v := &converter{Conversion: c, findings: f, hooks: hooks, said: map[string]*saying{}}
 	var written []gate.Hook
 	most := map[gate.Dialect]int{gate.Azure: maxHooks, gate.AXCode: axCodeEntries}[c.To] // azure's per event
 	counts := map[gate.EventName]int{}
@@ -212,6 +225,7 @@ func (c Conversion) convert(hooks []declared, f *findings) []gate.Hook {
 	if len(written) > 1 {
 		v.sayOrder(&hooks[0])
 	}
+	v.nameAll()
 	return written
 }
 
@@ -231,22 +245,55 @@ func (d *declared) has(field string) bool { return d.node != nil && d.node.has(f
 
 // lose says what cannot be expressed.
 func (c *converter) lose(d *declared, field, format string, args ...any) {
-	path, at := d.at(field)
-	c.errorf(path, at, format, args...)
+	c.lost++
+	c.say(gate.SeverityError, d, field, fmt.Sprintf(format, args...))
 }
 
 // differ says how the hook behaves otherwise.
 func (c *converter) differ(d *declared, field, format string, args ...any) {
-	path, at := d.at(field)
-	c.warnf(path, at, format, args...)
+	c.say(gate.SeverityWarning, d, field, fmt.Sprintf(format, args...))
 }
 
 // once is differ for what holds for every hook of a kind: the first one's place
-// stands for all.
-func (c *converter) once(d *declared, about, format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !c.said[about+text] {
-		c.said[about+text] = true
-		c.differ(d, "", "%s", text)
+// stands for all, and the others are not named.
+func (c *converter) once(d *declared, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); c.said[string(gate.SeverityWarning)+text] == nil {
+		c.say(gate.SeverityWarning, d, "", text)
+	}
+}
+
+func (c *converter) say(severity gate.Severity, d *declared, field, text string) {
+	path, at := d.at(field)
+	key := string(severity) + text
+	if s := c.said[key]; s != nil {
+		s.also = append(s.also, path)
+		return
+	}
+	before := len(c.list)
+	if c.add(severity, path, at, text); len(c.list) == before {
+		before = -1
+	}
+	c.said[key] = &saying{at: before}
+}
+
+// maxNamed is how many more hooks a finding names.
+const maxNamed = 5
+
+// nameAll puts the other hooks that a finding is about behind it.
+func (c *converter) nameAll() {
+	for _, s := range c.said {
+		if s.at < 0 || len(s.also) == 0 {
+			continue
+		}
+		names := s.also[:min(len(s.also), maxNamed)]
+		for i := range names {
+			names[i] = cut(names[i])
+		}
+		more := ""
+		if left := len(s.also) - len(names); left > 0 {
+			more = fmt.Sprintf(" and %d more", left)
+		}
+		c.list[s.at].Message += fmt.Sprintf(" (also %s%s)", strings.Join(names, ", "), more)
 	}
 }
 
@@ -309,7 +356,7 @@ func (c *converter) asked(d *declared) bool {
 
 // own reports whether what only the hook's own system has can be left out of it.
 func (c *converter) own(d *declared) bool {
-	before := c.errors
+	before := c.lost
 	if d.If != nil {
 		c.lose(d, "if", "%s has no rules on a tool's arguments: without if this hook would be asked about every call", systemNames[c.To])
 	}
@@ -327,7 +374,7 @@ func (c *converter) own(d *declared) bool {
 		}
 	}
 	if c.From == gate.Antigravity {
-		c.once(d, "groups", "names of groups are not kept")
+		c.once(d, "names of groups are not kept")
 	}
-	return c.errors == before
+	return c.lost == before
 }

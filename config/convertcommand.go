@@ -149,7 +149,7 @@ func (c *converter) command(d *declared, event gate.EventName, h *gate.Hook) boo
 	}
 	h.Event = event
 	if l != watches && watchedOnly(c.To, event) {
-		c.once(d, "effect", "effect: %s only watches %s, and neither exit code nor output of a hook on it counts", systemNames[c.To], eventName(c.To, event))
+		c.once(d, "effect: %s only watches %s, and neither exit code nor output of a hook on it counts", systemNames[c.To], EventName(c.To, event))
 		l = watches
 	}
 	w := express(h, l)

@@ -21,8 +21,8 @@ func eventsOf(d gate.Dialect) []gate.EventName {
 	return []gate.EventName{gate.Start, gate.Stop, gate.PreToolUse, gate.PostToolUse}
 }
 
-// eventName is what a dialect calls an event of its own.
-func eventName(d gate.Dialect, event gate.EventName) string {
+// EventName is what a dialect calls an event of its own.
+func EventName(d gate.Dialect, event gate.EventName) string {
 	if d == gate.Antigravity {
 		for _, e := range antigravityEvents {
 			if e.event == event {
@@ -56,7 +56,7 @@ func ruleText(r *gate.Rule) string {
 // events are the target's events that a hook's own becomes; none where another
 // hook is about it; nil: it has no equal, which was said.
 func (c *converter) events(d *declared) []gate.EventName {
-	there, name := systemNames[c.To], eventName(c.From, d.Event)
+	there, name := systemNames[c.To], EventName(c.From, d.Event)
 	both := c.To == gate.Antigravity && d.Event.ForTool() && c.twin(d)
 	if both && d.Event == gate.PostToolUseFailure {
 		return []gate.EventName{} // its twin is about these calls too
@@ -74,7 +74,7 @@ func (c *converter) events(d *declared) []gate.EventName {
 		return nil
 	}
 	if !d.Event.ForTool() && c.From == gate.ClaudeCode && d.Matcher.String() != "" && !d.Matcher.Match("") {
-		c.lose(d, "", "%s has no matcher on %s: this hook would be asked about every one", there, eventName(c.To, d.Event))
+		c.lose(d, "", "%s has no matcher on %s: this hook would be asked about every one", there, EventName(c.To, d.Event))
 		return nil
 	}
 	if d.Event != gate.PostToolUse {
@@ -83,9 +83,9 @@ func (c *converter) events(d *declared) []gate.EventName {
 	switch {
 	case both:
 	case c.To == gate.Antigravity:
-		c.once(d, "event", "event: post_tool_execution is also about calls that failed, as %s is not", name)
+		c.once(d, "event: post_tool_execution is also about calls that failed, as %s is not", name)
 	case c.From == gate.Antigravity && c.To == gate.Azure:
-		c.once(d, "event", "event: PostToolUse is not about calls that failed, as %s is", name)
+		c.once(d, "event: PostToolUse is not about calls that failed, as %s is", name)
 	case c.From == gate.Antigravity:
 		return []gate.EventName{gate.PostToolUse, gate.PostToolUseFailure}
 	}

@@ -14,7 +14,7 @@ func (c *converter) http(d *declared, h *gate.Hook) bool {
 		c.lose(d, "type", "%s has no hooks that are asked over HTTP", systemNames[c.To])
 		return false
 	}
-	before := c.errors
+	before := c.lost
 	u, err := url.Parse(d.URL)
 	switch {
 	case c.To == gate.ClaudeCode && strings.Contains(d.URL, "$"):
@@ -32,8 +32,8 @@ func (c *converter) http(d *declared, h *gate.Hook) bool {
 	if c.To == gate.ClaudeCode {
 		where = "the server file's http_hooks, and for Claude Code its own settings"
 	}
-	c.once(d, "reach", "reach: which hosts hooks may ask is said in %s", where)
-	return c.errors == before
+	c.once(d, "reach: which hosts hooks may ask is said in %s", where)
+	return c.lost == before
 }
 
 // prompt converts a hook that a model judges, which two dialects have.
@@ -68,7 +68,7 @@ func (c *converter) prompt(d *declared, h *gate.Hook) bool {
 // cap says how rejections of a Stop are limited.
 func (c *converter) cap(d *declared) {
 	if c.To == gate.Azure {
-		c.once(d, "cap", "cap: Claude Code ends the loop after 8 blocks in a row; maxRejections is 3 where it is not set, and is about prompt hooks alone")
+		c.once(d, "cap: Claude Code ends the loop after 8 blocks in a row; maxRejections is 3 where it is not set, and is about prompt hooks alone")
 		return
 	}
 	most := d.MaxRejections

@@ -66,9 +66,9 @@ func (c *converter) pattern(d *declared) (string, bool) {
 	source := d.Matcher.String()
 	if d.Matcher.Match("") || c.From != gate.AXCode && slices.Contains([]string{".*", "^.*$", ".+"}, source) {
 		if c.To == gate.Antigravity {
-			c.once(d, "every tool", "matcher: every tool is %s there; functions and tools of MCP servers are not gated", strings.Join(gate.AntigravityTools, ", "))
+			c.once(d, "matcher: every tool is %s there; functions and tools of MCP servers are not gated", strings.Join(gate.AntigravityTools, ", "))
 		} else if c.From == gate.Antigravity {
-			c.once(d, "every tool", "matcher: every tool is, there, not the environment's five alone")
+			c.once(d, "matcher: every tool is, there, not the environment's five alone")
 		}
 		return everyTool(c.To), true
 	}

@@ -118,7 +118,7 @@ func group(list *node, matcher string, always bool) *node {
 func (c Conversion) writeAntigravity(hooks []gate.Hook) *node {
 	of := objectNode()
 	for _, h := range hooks {
-		group(of.listOf(eventName(gate.Antigravity, h.Event)), h.Matcher.String(), true).push(handlerNode(&h))
+		group(of.listOf(EventName(gate.Antigravity, h.Event)), h.Matcher.String(), true).push(handlerNode(&h))
 	}
 	return objectNode().put(cmp.Or(c.Agent, convertedName), of)
 }
@@ -130,7 +130,7 @@ func writeClaudeCode(hooks []gate.Hook) *node {
 		if h.Type == gate.PromptHook && (h.Event == gate.PostToolUse || h.Event == gate.PostToolUseFailure) {
 			n.put("continueOnBlock", trueNode())
 		}
-		group(events.listOf(eventName(gate.ClaudeCode, h.Event)), h.Matcher.String(), false).push(n)
+		group(events.listOf(EventName(gate.ClaudeCode, h.Event)), h.Matcher.String(), false).push(n)
 	}
 	return objectNode().put("hooks", events)
 }
@@ -155,7 +155,7 @@ func handlerNode(h *gate.Hook) *node {
 func writeAXCode(hooks []gate.Hook) *node {
 	list := &node{kind: listKind}
 	for _, h := range hooks {
-		n := objectNode().put("event", textNode(eventName(gate.AXCode, h.Event))).put("matcher", optional(h.Matcher.String())).put("command", textNode(h.Command))
+		n := objectNode().put("event", textNode(EventName(gate.AXCode, h.Event))).put("matcher", optional(h.Matcher.String())).put("command", textNode(h.Command))
 		if h.BlockOnFailure {
 			n.put("blockOnFailure", trueNode())
 		}

@@ -207,7 +207,7 @@ func TestDialectsPage(t *testing.T) {
 		}
 		for _, e := range eventsOf(d) {
 			if d != gate.ClaudeCode || e.Known() { // the gate is not asked about the others
-				has("events", d, eventName(d, e))
+				has("events", d, EventName(d, e))
 			}
 		}
 		if d != gate.ClaudeCode {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"stopgate/gate"
 )
 
 // object reads the fields of one object and remembers which it was asked for,
@@ -163,6 +165,25 @@ func (o *object) object(name string) *object {
 		return &object{findings: o.findings, path: o.child(name), node: n}
 	}
 	return nil
+}
+
+// headers reads a map of headers. take says what is wrong with one, and whether
+// it counts.
+func (o *object) headers(name string, take func(path string, f field) bool) []gate.Header {
+	list := o.object(name)
+	if list == nil {
+		return nil
+	}
+	var headers []gate.Header
+	for _, f := range list.node.fields {
+		path := list.child(f.name)
+		if f.value.kind != textKind {
+			o.errorf(path, f.value.pos, "header %q is %s, want text", cut(f.name), f.value.describe())
+		} else if take(path, f) {
+			headers = append(headers, gate.Header{Name: f.name, Value: f.value.text})
+		}
+	}
+	return headers
 }
 
 // place is where a field's value stands, or the object when it has none.

@@ -170,13 +170,21 @@ func (r *serverReader) provider(o *object, name string) Provider {
 	if p.Kind == "ollama" && p.BaseURL == "" {
 		p.BaseURL = ollamaURL(r.getenv("OLLAMA_HOST"))
 	}
+	if r.unasked && p.needsKey(k) {
+		p.APIKey = "none" // clients are made with one, and send nothing
+	}
 	p.check(o, k)
 	return p
 }
 
+// needsKey reports whether the service takes a key, and there is none.
+func (p Provider) needsKey(k service) bool {
+	return k.keyVars != nil && (p.Kind != "openai" || p.BaseURL == "") && p.APIKey == ""
+}
+
 // check says what a provider is missing.
 func (p Provider) check(o *object, k service) {
-	if needsKey := k.keyVars != nil && (p.Kind != "openai" || p.BaseURL == ""); needsKey && p.APIKey == "" {
+	if p.needsKey(k) {
 		o.errorf(o.child("api_key"), o.node.pos, "api_key is missing: write ${%s} and set that variable", k.keyVars[0])
 	}
 	if p.Kind == "azure-openai" && p.BaseURL == "" {

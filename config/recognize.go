@@ -13,6 +13,9 @@ import (
 var systemNames = map[gate.Dialect]string{gate.Azure: "Azure SRE Agent", gate.Antigravity: "the Gemini API's sandbox", gate.AXCode: "AX Code",
 	gate.ClaudeCode: "Claude Code"}
 
+// SystemName is what the system of a dialect's hooks calls itself.
+func SystemName(d gate.Dialect) string { return systemNames[d] }
+
 // places is where each system looks for its hooks below a project's directory.
 var places = []struct {
 	dialect gate.Dialect
@@ -23,13 +26,25 @@ var places = []struct {
 }
 
 // HookPlaces are the files below a project's directory, with slashes, in which
-// systems other than azure look for their hooks.
-func HookPlaces() []string {
+// systems other than azure look for their hooks; of those that are given, if any
+// is, in their order.
+func HookPlaces(of ...gate.Dialect) []string {
 	var paths []string
 	for _, p := range places {
-		paths = append(paths, p.path)
+		if len(of) == 0 || slices.Contains(of, p.dialect) {
+			paths = append(paths, p.path)
+		}
 	}
 	return paths
+}
+
+// ProjectOf is the directory of the project that a file of hooks belongs to: the
+// one above the place where a system looks for it, else the file's own.
+func ProjectOf(name string) string {
+	if d, project := placed(name); d != "" {
+		return project
+	}
+	return filepath.Dir(name)
 }
 
 // DialectOf says whose hooks a text is: by the place of a file where a system
@@ -40,7 +55,7 @@ func HookPlaces() []string {
 //
 // The error says what the text could be, and that the dialect is to be named.
 func DialectOf(name string, data []byte) (gate.Dialect, error) {
-	if d := placed(name); d != "" {
+	if d, _ := placed(name); d != "" {
 		return d, nil
 	}
 	n := jsonOf(name, data)
@@ -66,15 +81,16 @@ func DialectOf(name string, data []byte) (gate.Dialect, error) {
 		"pre_tool_execution or post_tool_execution, one of ax-code a list named hooks or packs, settings of claude-code an object named hooks%s", how)
 }
 
-// placed is the dialect whose system looks for its hooks in a place like this.
-func placed(name string) gate.Dialect {
+// placed is the dialect whose system looks for its hooks in a place like this,
+// and the directory of the project; empty: none does.
+func placed(name string) (d gate.Dialect, project string) {
 	name = filepath.ToSlash(filepath.Clean(name))
 	for _, p := range places {
-		if name == p.path || strings.HasSuffix(name, "/"+p.path) {
-			return p.dialect
+		if above, ok := strings.CutSuffix(name, p.path); ok && (above == "" || strings.HasSuffix(above, "/")) {
+			return p.dialect, filepath.Clean(filepath.FromSlash(above))
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // jsonOf is a text's JSON; nil: it is YAML by its name, or cannot be read.
@@ -152,7 +168,7 @@ func ReadHooks(d gate.Dialect, name string, data []byte) ([]*gate.Spec, []gate.F
 		return ReadDraft(name, data)
 	}
 	spec, list := draftAttached(d, "", data)
-	if at := placed(name); n != nil && at == d {
+	if at, _ := placed(name); n != nil && at == d {
 		if likely := n.likeness(); len(likely) == 1 && likely[0] != d {
 			list = append([]gate.Finding{{Severity: gate.SeverityWarning, Line: n.line, Column: n.column,
 				Message: fmt.Sprintf("file lies where %s looks for its hooks, and reads like one of %s", systemNames[d], systemNames[likely[0]])}}, list...)

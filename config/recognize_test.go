@@ -48,6 +48,17 @@ func TestDialectOf(t *testing.T) {
 	}
 }
 
+func TestProjectOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"/p/.claude/settings.local.json": "/p", "p/.agents/hooks.json": "p", ".ax-code/hooks.json": ".", "/.agents/hooks.json": "/",
+		"/p/x.claude/settings.json": "/p/x.claude", "/p/agent.yaml": "/p", "hooks.json": ".",
+	} {
+		if got := ProjectOf(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestReadHooks(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -60,11 +60,15 @@ var errNotRead = errors.New("not looked into: it is long, or opens very many bra
 
 // readBash is what bash could not read of a text; nil: it can.
 func readBash(text string) error {
-	if len(text) > gate.MaxScriptBytes || strings.Count(text, "(")+strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets {
-		return errNotRead
-	}
-	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	_, err := parseBash(text)
 	return err
+}
+
+func parseBash(text string) (*syntax.File, error) {
+	if len(text) > gate.MaxScriptBytes || strings.Count(text, "(")+strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets {
+		return nil, errNotRead
+	}
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 }
 
 // checkExit warns about an exit code that people take for a block (fault exit-05).

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,16 @@ const maxServerFile = 1 << 20
 // everything that is wrong with it at once, each with its line, and whose
 // message names them all.
 func LoadServer(path string, getenv func(string) string, flags func(*Server)) (Server, error) {
+	return loadServer(path, getenv, flags, false)
+}
+
+// LoadServerUnasked is [LoadServer] where no model is going to be asked: keys of
+// their providers are not read, and none needs one.
+func LoadServerUnasked(path string, getenv func(string) string, flags func(*Server)) (Server, error) {
+	return loadServer(path, getenv, flags, true)
+}
+
+func loadServer(path string, getenv func(string) string, flags func(*Server), unasked bool) (Server, error) {
 	root := &node{kind: objectKind, pos: pos{1, 1}}
 	var f findings
 	if path != "" {
@@ -42,7 +53,10 @@ func LoadServer(path string, getenv func(string) string, flags func(*Server)) (S
 			root = docs[0]
 		}
 	}
-	r := serverReader{getenv: getenv, base: filepath.Dir(path), top: &object{findings: &f, node: root}}
+	if unasked {
+		dropKeys(root)
+	}
+	r := serverReader{getenv: getenv, base: filepath.Dir(path), top: &object{findings: &f, node: root}, unasked: unasked}
 	r.expand(root, "")
 	s := r.server()
 	if flags != nil {
@@ -86,6 +100,23 @@ type serverReader struct {
 	getenv func(string) string
 	base   string // directory that relative paths start from
 	top    *object
+	// unasked: no model is asked, so that none needs a key.
+	unasked bool
+}
+
+// dropKeys takes the keys of providers out of a server file.
+func dropKeys(root *node) {
+	models := root.find("models")
+	if models == nil {
+		return
+	}
+	providers := models.find("providers")
+	if providers == nil {
+		return
+	}
+	for _, p := range providers.fields {
+		p.value.fields = slices.DeleteFunc(p.value.fields, func(f field) bool { return f.name == "api_key" })
+	}
 }
 
 func (r *serverReader) server() Server {

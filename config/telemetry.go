@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"stopgate/gate"
 	"stopgate/internal/loopback"
 )
 
@@ -35,14 +36,12 @@ func (r *serverReader) telemetry(o *object) Telemetry {
 	if sample := o.share("sample"); sample > 0 {
 		t.Sample = sample
 	}
-	t.Headers = readHeaders(o, "headers", func(list *object, name string) (Secret, bool) {
-		value := list.text(name)
-		return Secret(value), HeaderValue(value)
-	})
-	t.HeaderFiles = readHeaders(o, "header_files", func(list *object, name string) (string, bool) {
-		file := r.path(list, name, "")
-		return file, file != ""
-	})
+	for _, h := range headersToSend(o, "headers", HeaderValue) {
+		put(&t.Headers, h.Name, Secret(h.Value))
+	}
+	for _, h := range headersToSend(o, "header_files", func(file string) bool { return file != "" }) {
+		put(&t.HeaderFiles, h.Name, r.path(o.object("header_files"), h.Name, ""))
+	}
 	for name := range t.HeaderFiles {
 		if _, twice := t.Headers[name]; twice {
 			o.errorf(o.child("header_files."+name), o.place("header_files"), "header %s is among headers too", name)
@@ -69,26 +68,29 @@ var (
 // HeaderValue reports whether a text may be a header's value as we send it.
 func HeaderValue(text string) bool { return headerValue.MatchString(text) }
 
-// readHeaders reads a map of headers, by their canonical names; nil where there
-// are none. No value is shown.
-func readHeaders[V Secret | string](o *object, name string, read func(list *object, name string) (V, bool)) map[string]V {
-	list := o.object(name)
-	if list == nil || len(list.node.fields) == 0 {
-		return nil
-	}
-	headers := map[string]V{}
-	for _, f := range list.node.fields {
-		value, ok := read(list, f.name)
+// headersToSend are headers by their names as they were written. No value is
+// shown.
+func headersToSend(o *object, name string, legal func(value string) bool) []gate.Header {
+	return o.headers(name, func(path string, f field) bool {
 		switch {
 		case !headerName.MatchString(f.name):
-			o.errorf(list.child(f.name), f.pos, "%q is not the name of a header", cut(f.name))
-		case !ok:
-			o.errorf(list.child(f.name), f.value.pos, "the value of %s is empty, or has characters that a header may not have", f.name)
+			o.errorf(path, f.pos, "%q is not the name of a header", cut(f.name))
+		case !legal(f.value.text):
+			o.errorf(path, f.value.pos, "the value of %s is empty, or has characters that a header may not have", f.name)
 		default:
-			headers[http.CanonicalHeaderKey(f.name)] = value
+			return true
 		}
+		return false
+	})
+}
+
+// put adds a header by its canonical name to a map, which is nil while there are
+// none.
+func put[V any](headers *map[string]V, name string, value V) {
+	if *headers == nil {
+		*headers = map[string]V{}
 	}
-	return headers
+	(*headers)[http.CanonicalHeaderKey(name)] = value
 }
 
 // readEndpoint adds the usual path. What a collector is told in clear text is

@@ -26,16 +26,23 @@ import (
 )
 
 // overrides are flags that win over the server file.
-type overrides struct{ listen, data, agents, sandbox string }
+type overrides struct {
+	listen, data, agents, sandbox string
+	unasked                       bool // no model is going to be asked, so that none needs its key
+}
 
 // loadConfig is defaults, then the server file, then flags, checked whole. What
 // is wrong with the flags alone is a matter of usage.
 func loadConfig(p process, file string, o overrides) (config.Server, error) {
-	cfg, err := config.LoadServer(file, p.getenv, o.apply)
+	load := config.LoadServer
+	if o.unasked {
+		load = config.LoadServerUnasked
+	}
+	cfg, err := load(file, p.getenv, o.apply)
 	if err == nil {
 		return cfg, nil
 	}
-	if _, without := config.LoadServer(file, p.getenv, overrides{data: o.data}.apply); without == nil {
+	if _, without := load(file, p.getenv, overrides{data: o.data}.apply); without == nil {
 		return config.Server{}, exit{exitUsage, err}
 	}
 	return config.Server{}, exit{exitInput, err}

@@ -29,9 +29,9 @@ type calibrateCommand struct {
 	Limit    int      `placeholder:"N" help:"Only the first N runs of the set."`
 	Repeat   int      `default:"1" placeholder:"K" help:"Judge every run K times."`
 	Parallel int      `default:"4" placeholder:"P" help:"Runs judged at once."`
-	SkipBad  bool     `help:"Leave out lines that are no run, and count them."`
+	SkipBad  bool     `help:"Leave out lines that are no run, and say which."`
 	Record   string   `placeholder:"DIR" xor:"recording" help:"Keep every answer of the model in this new directory."`
-	Replay   string   `placeholder:"DIR" xor:"recording" help:"Answer from such a directory, without a model."`
+	Replay   string   `placeholder:"DIR" xor:"recording" help:"Answer from such a directory, without a model or its key."`
 	Config   string   `placeholder:"FILE" help:"Server file, for models and limits."`
 	JSON     bool     `help:"Print every number and every run as JSON."`
 }
@@ -81,7 +81,7 @@ func (c calibrateCommand) Run(p process) error {
 	if err != nil {
 		return exit{exitInput, err}
 	}
-	cfg, err := loadConfig(p, c.Config, overrides{sandbox: string(config.SandboxOff), data: os.TempDir()})
+	cfg, err := loadConfig(p, c.Config, overrides{sandbox: string(config.SandboxOff), data: os.TempDir(), unasked: c.Replay != ""})
 	if err != nil {
 		return err
 	}
@@ -362,7 +362,7 @@ func (m *measurement) recorded(trial calibrate.Trial, take *recording.Take) erro
 // print writes the result; one that is not of every run is an error as well.
 func (m *measurement) print(p process, trials []calibrate.Trial) error {
 	c := calibration{Set: m.command.Set, Repeat: m.command.Repeat, Planned: len(m.set.runs) * m.command.Repeat,
-		Lines: m.set.bad, Replayed: m.command.Replay != "", Drifted: m.drifted, Trials: trials,
+		Lines: m.set.bad, Skipped: m.set.skipped, Replayed: m.command.Replay != "", Drifted: m.drifted, Trials: trials,
 		Report: calibrate.Measure(trials)}
 	for _, h := range m.hooks.hooks {
 		c.Hooks = append(c.Hooks, h.Name)

@@ -20,6 +20,7 @@ type calibration struct {
 	Planned  int               `json:"planned_trials"`
 	Partial  bool              `json:"partial"` // it was interrupted
 	Lines    int               `json:"skipped_lines"`
+	Skipped  []skippedLine     `json:"skipped,omitempty"` // the first of them
 	Replayed bool              `json:"replayed"`
 	Drifted  int               `json:"drifted_requests"`
 	Report   calibrate.Report  `json:"report"`
@@ -32,6 +33,7 @@ func (c calibration) print(w io.Writer) error {
 	r := c.Report
 	c.printHead(&b)
 	printConfusion(&b, r)
+	printWrong(&b, c.Trials)
 	printEstimates(&b, r)
 	printRepeats(&b, r)
 	printRetries(&b, r.Retries)
@@ -65,6 +67,56 @@ func (c calibration) printHead(b *strings.Builder) {
 	fmt.Fprintf(b, "Runs: %d, of them %d bad and %d good; each judged %d×, %d trials in all.\n", r.Runs, r.BadRuns, r.GoodRuns, c.Repeat, r.Trials)
 	if c.Lines > 0 {
 		fmt.Fprintf(b, "Lines of the set that are no run, left out: %d.\n", c.Lines)
+		for _, s := range c.Skipped {
+			fmt.Fprintf(b, "  line %d: %s\n", s.Line, s.Error)
+		}
+		if left := c.Lines - len(c.Skipped); left > 0 {
+			fmt.Fprintf(b, "  and %d more\n", left)
+		}
+	}
+}
+
+// maxWrong is how many runs that were judged wrongly are named; --json has all.
+const maxWrong = 20
+
+// printWrong names the runs whose verdict was not what their label says. The
+// trials of one run stand together.
+func printWrong(b *strings.Builder, trials []calibrate.Trial) {
+	named, left := 0, 0
+	for len(trials) > 0 {
+		n := 1
+		for n < len(trials) && trials[n].Run == trials[0].Run {
+			n++
+		}
+		of := trials[:n]
+		trials = trials[n:]
+		wrong, verdicts := 0, 0
+		for _, t := range of {
+			if t.Failure == nil {
+				verdicts++
+				if t.Rejected != t.Bad {
+					wrong++
+				}
+			}
+		}
+		switch {
+		case wrong == 0:
+			continue
+		case named == maxWrong:
+			left++
+			continue
+		case named == 0:
+			b.WriteString("Wrong:\n")
+		}
+		named++
+		expected, got := "let pass", "rejected"
+		if of[0].Bad {
+			expected, got = got, expected
+		}
+		fmt.Fprintf(b, "  %.60q: expected %s, got %s in %d of %d verdicts\n", of[0].Run, expected, got, wrong, verdicts)
+	}
+	if left > 0 {
+		fmt.Fprintf(b, "  and %d more runs; --json has them all\n", left)
 	}
 }
 

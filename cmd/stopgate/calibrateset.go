@@ -32,7 +32,18 @@ type labelledSet struct {
 	system string // put before every conversation
 	runs   []runPlace
 	bad    int // lines left out
+	// skipped are the first of them.
+	skipped []skippedLine
 }
+
+// skippedLine is a line that is no run.
+type skippedLine struct {
+	Line  int    `json:"line"`
+	Error string `json:"error"`
+}
+
+// maxSkipped is how many lines that are left out are named.
+const maxSkipped = 20
 
 type runPlace struct {
 	id     string
@@ -79,7 +90,9 @@ func (s *labelledSet) scan(limit int, skipBad bool, check func(calibrate.Run) er
 			return fmt.Errorf(":%d: %w", at.line, err)
 		}
 		if err != nil {
-			s.bad++
+			if s.bad++; s.bad <= maxSkipped {
+				s.skipped = append(s.skipped, skippedLine{at.line, fmt.Sprintf("%.200s", visibly(err.Error()))})
+			}
 		}
 		at.offset += size
 	}

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/regular"
 	"stopgate/wire"
 )
 
@@ -23,7 +25,7 @@ type convertCommand struct {
 
 // Help is the detail of `stopgate convert --help`.
 func (convertCommand) Help() string {
-	return `Writes the hooks of one system in the form of another: YAML for azure, JSON for the others. The report stands on standard error as file:line:column: error|warning: text. An error is what cannot be expressed there: without --partial nothing is written then. A warning is what is expressed and behaves otherwise; scripts are kept as they are, and say for themselves what they read and answer.
+	return `Writes the hooks of one system in the form of another: YAML for azure, JSON for the others. The report stands on standard error as file:line:column: error|warning: text. An error is what cannot be expressed there: without --partial nothing is written then. A warning is what is expressed and behaves otherwise; scripts are kept as they are, and say for themselves what they read and answer. What a hook may answer is read in its own text, and in the scripts of the project that it runs; where neither tells, a warning says what to look for.
 
 Exit codes: 0 written; 1 something cannot be expressed, or the file has errors; 64 usage, 65 unreadable input.
 
@@ -37,6 +39,8 @@ func (c convertCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
+	project := projectScripts{from: conversion.From, dir: config.ProjectOf(absolute(c.File))}
+	conversion.Script = project.text
 	document, report := conversion.Convert(c.File, data)
 	printFindings(p.stderr, []specFile{{path: c.File, findings: report}})
 	switch {
@@ -64,6 +68,48 @@ func (c convertCommand) put(document []byte) error {
 		return exit{exitInput, err}
 	}
 	return nil
+}
+
+// projectScripts are the scripts of the project that a hooks file belongs to.
+type projectScripts struct {
+	from   gate.Dialect
+	dir    string
+	looked int
+}
+
+// maxLooked is how many files are looked for: a hooks file can name very many.
+const maxLooked = 256
+
+// text is a script's. No path and no symbolic link leads out of the project, and
+// what is no regular file, or larger than any script that a spec could hold, is
+// not read.
+func (s *projectScripts) text(path string) (string, bool) {
+	if s.looked++; s.looked > maxLooked {
+		return "", false
+	}
+	if filepath.IsAbs(path) {
+		top := s.dir
+		if s.from == gate.Antigravity { // the project is / there
+			top = "/"
+		}
+		rel, err := filepath.Rel(top, path)
+		if err != nil {
+			return "", false
+		}
+		path = rel
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return "", false
+	}
+	defer root.Close()
+	f, err := regular.Check(root.OpenFile(path, regular.How, 0))
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	text, err := regular.ReadAll(f, gate.MaxScriptBytes)
+	return string(text), err == nil
 }
 
 // settle checks what was asked for, and reads the file.

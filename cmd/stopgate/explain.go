@@ -81,16 +81,10 @@ func matchedTools(h *gate.Hook) []hostTools {
 	var all []hostTools
 	for _, host := range wire.Names() {
 		var names []string
-		for _, t := range wire.Tools() {
-			own := t.Hosts[host]
-			if host == "claude-code" {
-				own = append([]string{t.Name}, own...)
-			}
-			for _, name := range own {
-				call := gate.Event{Name: h.Event, Protocol: host, ToolName: name, ToolAliases: wire.Aliases(host, name), ToolSucceeded: h.Event != gate.PostToolUseFailure}
-				if h.Concerns(&call) && !slices.Contains(names, name) {
-					names = append(names, name)
-				}
+		for _, name := range explainedTools(host) {
+			call := gate.Event{Name: h.Event, Protocol: host, ToolName: name, ToolAliases: wire.Aliases(host, name), ToolSucceeded: h.Event != gate.PostToolUseFailure}
+			if h.Concerns(&call) && !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 		if len(names) > 0 {
@@ -98,6 +92,25 @@ func matchedTools(h *gate.Hook) []hostTools {
 		}
 	}
 	return all
+}
+
+// explainedTools are a host's own names of the tools that hosts share, and of
+// those that it alone has.
+func explainedTools(host string) []string {
+	var names, shared []string
+	for _, t := range wire.Tools() {
+		if host == "claude-code" {
+			names = append(names, t.Name)
+		}
+		names = append(names, t.Hosts[host]...)
+		shared = append(shared, t.Name)
+	}
+	for _, name := range wire.KnownTools(host) {
+		if !slices.Contains(names, name) && !slices.Contains(shared, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // printExplanations writes them for a person.

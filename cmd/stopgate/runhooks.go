@@ -47,9 +47,6 @@ type hookSystem struct {
 	dialect gate.Dialect
 	// events are its own names of them, also of those that no gate is asked about.
 	events []string
-	// files are where hooks lie below a directory. All that there are count, in
-	// this order.
-	files []string
 	// workspace is the usual working directory below the root; empty: the root.
 	workspace string
 	// rooted: the root is / for its hooks.
@@ -65,10 +62,9 @@ type hookSystem struct {
 
 func hookSystems() []hookSystem {
 	return []hookSystem{
-		{dialect: gate.Antigravity, events: []string{"pre_tool_execution", "post_tool_execution"},
-			files: []string{".agents/hooks.json"}, workspace: "workspace", rooted: true, networked: true},
-		{dialect: gate.AXCode, events: gate.AXCodeEvents, files: []string{".ax-code/hooks.json"}, decides: true, distrusts: axCodeDistrusts},
-		{dialect: gate.ClaudeCode, events: config.ClaudeCodeEvents(), files: []string{".claude/settings.json", ".claude/settings.local.json"}},
+		{dialect: gate.Antigravity, events: []string{"pre_tool_execution", "post_tool_execution"}, workspace: "workspace", rooted: true, networked: true},
+		{dialect: gate.AXCode, events: gate.AXCodeEvents, decides: true, distrusts: axCodeDistrusts},
+		{dialect: gate.ClaudeCode, events: config.ClaudeCodeEvents()},
 	}
 }
 
@@ -86,7 +82,8 @@ type hookRuntime struct {
 	process
 	system    hookSystem
 	protocol  wire.Protocol
-	root, cwd string // absolute, with symbolic links resolved
+	root, cwd string   // absolute, with symbolic links resolved
+	loaded    []string // files of hooks
 }
 
 // Run answers one payload.
@@ -107,6 +104,9 @@ func (c runHooksCommand) Run(p process) error {
 	d, err := run.decide(ev, specs)
 	if err != nil {
 		return err
+	}
+	if len(d.Hooks) == 0 {
+		run.sayMissed(ev, specs[0].Hooks)
 	}
 	return run.answer(ev, d)
 }
@@ -238,10 +238,10 @@ func (r *hookRuntime) specs() ([]*gate.Spec, error) {
 // the system that is played goes on without a word.
 func (r *hookRuntime) hooks() *gate.Spec {
 	all := &gate.Spec{Kind: gate.Attached(r.system.dialect), Name: gate.DefaultAgent}
-	found := false
+	found, places := false, config.HookPlaces(r.system.dialect)
 	for _, dir := range slices.Compact([]string{r.cwd, r.root}) {
-		for _, name := range r.system.files {
-			path := filepath.Join(dir, name)
+		for _, name := range places { // all that there are count
+			path := filepath.Join(dir, filepath.FromSlash(name))
 			data, err := r.read(path)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
@@ -261,7 +261,8 @@ func (r *hookRuntime) hooks() *gate.Spec {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked\n", path)
 				continue
 			}
-			if len(r.system.files) > 1 { // each counts from 0
+			r.loaded = append(r.loaded, path)
+			if len(places) > 1 { // each counts from 0
 				for i := range spec.Hooks {
 					spec.Hooks[i].Name = filepath.Base(name) + " " + spec.Hooks[i].Name
 				}
@@ -272,7 +273,7 @@ func (r *hookRuntime) hooks() *gate.Spec {
 			return all
 		}
 	}
-	fmt.Fprintf(r.stderr, "no %s in %s: no hook is asked\n", strings.Join(r.system.files, ", "), strings.Join(slices.Compact([]string{r.cwd, r.root}), " or "))
+	fmt.Fprintf(r.stderr, "no %s in %s: no hook is asked\n", strings.Join(places, ", "), strings.Join(slices.Compact([]string{r.cwd, r.root}), " or "))
 	return all
 }
 

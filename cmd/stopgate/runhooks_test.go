@@ -55,7 +55,6 @@ func TestExampleAntigravity(t *testing.T) {
 		{"write_file", `{"file_path":"/private/x","content":"x"}`, confidential},
 		{"read_file", `{"path":"/public/private/notes.txt"}`, allow},
 		{"write_file", `{"path":"private.md","content":"see /private/"}`, allow},
-		{"get_weather", `{"path":"/private/x"}`, allow},
 	} {
 		t.Run(c.tool+" "+c.args[:min(len(c.args), 40)], func(t *testing.T) {
 			code, out, errs := runHooks(t, antigravityExample, "pre_tool_execution", `{"tool_call":{"name":"`+c.tool+`","args":`+c.args+`},"environment_id":"e"}`)
@@ -64,6 +63,12 @@ func TestExampleAntigravity(t *testing.T) {
 			}
 		})
 	}
+	t.Run("functions are not gated, which is said", func(t *testing.T) {
+		code, out, errs := runHooks(t, antigravityExample, "pre_tool_execution", `{"tool_call":{"name":"get_weather","args":{"path":"/private/x"}},"environment_id":"e"}`)
+		if code != exitDone || !strings.Contains(out, allow) || !strings.HasPrefix(errs, `no hook is about pre_tool_execution of the tool "get_weather": there is pre_tool_execution ("code_execution"), `) {
+			t.Errorf("exit %d: %s%s", code, out, errs)
+		}
+	})
 	t.Run("what it cannot read it denies", func(t *testing.T) {
 		for _, script := range []string{"security.py", "privacy.py"} {
 			g := filepath.Join(antigravityExample, ".agents/hooks-scripts", script)

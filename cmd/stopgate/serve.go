@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,17 +26,22 @@ type serveCommand struct {
 	Data    string `placeholder:"DIR" help:"Data directory ($XDG_STATE_HOME/stopgate)."`
 	Agents  string `placeholder:"DIR" help:"Directory of specs, loaded and watched."`
 	Sandbox string `placeholder:"MODE" help:"auto, bubblewrap, process, container or off."`
+	Check   bool   `help:"Only check the server file and the flags, and end: no port and no store is opened."`
 }
 
 // Help is the detail of `stopgate serve --help`.
 func (serveCommand) Help() string {
 	return "Models come from the server file, or from GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY or an Ollama on this machine. Ctrl-C finishes running evaluations; a second one does not wait.\n\n" +
-		"Example: stopgate serve --data ./data"
+		"--check prints what the server file has wrong as file:line:column: error: text, and ends with 1; with 0 it has nothing wrong. ${VARIABLES} must be set as for the server. What only a start can tell, as a port that is taken, a certificate or a model that is not there, is not looked at.\n\n" +
+		"Example: stopgate serve --config stopgate.yaml --check && stopgate serve --config stopgate.yaml"
 }
 
 // Run serves until the process is told to stop.
 func (c serveCommand) Run(p process) error {
 	cfg, err := loadConfig(p, c.Config, overrides{listen: c.Listen, data: c.Data, agents: c.Agents, sandbox: c.Sandbox})
+	if c.Check {
+		return c.checked(p, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -70,6 +76,21 @@ func (c serveCommand) Run(p process) error {
 	err = errors.Join(s.Serve(p.ctx, listener), app.close())
 	log.Info("stopped")
 	return err
+}
+
+// checked prints what is wrong with the server file, where it can be read.
+func (c serveCommand) checked(p process, err error) error {
+	subject := cmp.Or(c.Config, "configuration")
+	faults, ok := errors.AsType[*gate.Error](err)
+	switch {
+	case err == nil:
+		_, err := fmt.Fprintf(visible{p.stderr}, "%s: nothing is wrong\n", subject)
+		return err
+	case !ok || len(faults.Details) == 0:
+		return err
+	}
+	printFindings(visible{p.stdout}, []specFile{{path: subject, findings: faults.Details}})
+	return exit{code: exitFindings}
 }
 
 // newServer wires an app and the HTTP side of it.

@@ -33,9 +33,20 @@ func (f specFile) usable() []*gate.Spec {
 }
 
 // readSpecFiles reads files of azure, and the *.yaml, *.yml and *.json of
-// directories.
+// directories. A hooks file of another system is an error that says what it is.
 func readSpecFiles(paths []string) ([]specFile, error) {
-	return readFiles(paths, nil, config.ReadDraft)
+	return readFiles(paths, nil, func(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
+		if d, err := config.DialectOf(name, data); err == nil && d != gate.Azure {
+			return nil, []gate.Finding{{Severity: gate.SeverityError, Line: 1, Column: 1, Message: noSpec(d)}}
+		}
+		return config.ReadDraft(name, data)
+	})
+}
+
+// noSpec says what a hooks file of another system is good for.
+func noSpec(d gate.Dialect) string {
+	return fmt.Sprintf("these are hooks of %s, and no spec of an agent: attach them to an agent with PUT /v1/agents/{name}/hooks?dialect=%s, "+
+		"try them with stopgate run-hooks --dialect %[2]s, or make a spec of them with stopgate convert --from %[2]s --to azure", config.SystemName(d), d)
 }
 
 // readHookFiles reads files of a dialect, of any if it is empty; of directories

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"stopgate/config"
+	"stopgate/gate"
+)
+
+// maxMissed is how many of a file's events and matchers are named.
+const maxMissed = 20
+
+// sayMissed says that no hook of the files that were loaded is about an event,
+// and what they are about: silence looks like a hook that had no objection.
+func (r *hookRuntime) sayMissed(ev gate.Event, hooks []gate.Hook) {
+	if len(r.loaded) == 0 {
+		return // which was said
+	}
+	var about []string
+	for i := range hooks {
+		if text := r.about(&hooks[i]); !slices.Contains(about, text) {
+			about = append(about, text)
+		}
+	}
+	more := ""
+	if left := len(about) - maxMissed; left > 0 {
+		about, more = about[:maxMissed], fmt.Sprintf(" and %d more", left)
+	}
+	what := r.Event
+	if ev.ToolName != "" {
+		what += fmt.Sprintf(" of the tool %.60q", ev.ToolName)
+	}
+	has := "no hook at all"
+	if len(about) > 0 {
+		has = strings.Join(about, ", ") + more
+	}
+	fmt.Fprintf(r.stderr, "no hook is about %s: there is %s in %s\n", what, has, strings.Join(r.loaded, ", "))
+}
+
+// about is the event of a hook with what narrows it.
+func (r *hookRuntime) about(h *gate.Hook) string {
+	text := config.EventName(r.system.dialect, h.Event)
+	var narrowed []string
+	if m := h.Matcher.String(); m != "" {
+		narrowed = append(narrowed, fmt.Sprintf("%.60q", m))
+	}
+	if h.If != nil {
+		narrowed = append(narrowed, fmt.Sprintf("if %.60q", h.If.String()))
+	}
+	if len(narrowed) > 0 {
+		text += " (" + strings.Join(narrowed, " ") + ")"
+	}
+	return text
+}

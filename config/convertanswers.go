@@ -1,0 +1,151 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"stopgate/gate"
+)
+
+// wording is an answer in words that holds the agent back.
+type wording struct {
+	shown  string
+	member func(text string) bool // whether a script has what the answer stands in
+	value  *regexp.Regexp         // the word that it is
+}
+
+func hasMember(pattern string) func(string) bool { return regexp.MustCompile(pattern).MatchString }
+
+// In the nested form each permissionDecision stands in a hookSpecificOutput.
+func nested(text string) bool {
+	return permission.MatchString(text) && strings.Contains(text, hookOutput)
+}
+
+func flat(text string) bool {
+	return len(permission.FindAllString(text, -1)) > strings.Count(text, hookOutput)
+}
+
+const (
+	hookOutput = "hookSpecificOutput"
+	// A member by a name that is a word of everyday too has a colon or an equals
+	// sign after it, in JSON, jq, Python and JavaScript.
+	assigned = `[\\"'\]]*\s*[:=]`
+)
+
+var (
+	permission                   = regexp.MustCompile(`\bpermissionDecision\b`)
+	decides                      = hasMember(`\bdecision\b`)
+	denyWord, blockWord, askWord = regexp.MustCompile(`\bdeny\b`), regexp.MustCompile(`\bblock\b`), regexp.MustCompile(`\b(?:ask|defer)\b`)
+	// anyVerdict is a word that some system takes for a verdict.
+	anyVerdict = regexp.MustCompile(`\b(?:allow|approve|deny|block|ask|defer)\b`)
+
+	saysDeny      = wording{`{"decision":"deny"}`, decides, denyWord}
+	saysBlock     = wording{`{"decision":"block"}`, decides, blockWord}
+	saysAsk       = wording{`{"decision":"ask"}`, decides, askWord}
+	saysNotOK     = wording{`{"ok":false}`, hasMember(`\bok\b` + assigned), regexp.MustCompile(``)}
+	saysFlat      = wording{`{"permissionDecision":"deny"}`, flat, denyWord}
+	saysFlatAsk   = wording{`{"permissionDecision":"ask"}`, flat, askWord}
+	saysNested    = wording{`{"hookSpecificOutput":{"permissionDecision":"deny"}}`, nested, denyWord}
+	saysNestedAsk = wording{`{"hookSpecificOutput":{"permissionDecision":"ask"}}`, nested, askWord}
+	saysHalt      = wording{`{"continue":false}`, hasMember(`\bcontinue\b` + assigned), regexp.MustCompile(`(?i)\bfalse\b`)}
+
+	axCodeWords = []wording{saysFlat, saysNested, saysFlatAsk, saysNestedAsk}
+)
+
+// answersIn are the words by which a dialect's hooks hold the agent back. None can
+// at the start of a session.
+var answersIn = map[gate.Dialect]map[gate.EventName][]wording{
+	gate.Antigravity: {gate.PreToolUse: {saysDeny}},
+	gate.AXCode:      {gate.PreToolUse: axCodeWords, gate.UserPromptSubmit: axCodeWords, gate.PostToolUse: {saysBlock}},
+	gate.Azure: {
+		gate.PreToolUse:  {saysDeny, saysBlock, saysNotOK, saysNested, saysAsk, saysNestedAsk},
+		gate.PostToolUse: {saysBlock, saysNotOK},
+		gate.Stop:        {saysBlock, saysNotOK},
+	},
+	gate.ClaudeCode: {
+		gate.PreToolUse:         {saysBlock, saysNested, saysNestedAsk, saysHalt},
+		gate.PostToolUse:        {saysBlock, saysHalt},
+		gate.PostToolUseFailure: {saysBlock, saysHalt},
+		gate.Stop:               {saysBlock, saysHalt},
+		gate.SubagentStop:       {saysBlock, saysHalt},
+		gate.UserPromptSubmit:   {saysBlock, saysHalt},
+	},
+}
+
+// sight is whether a hook gives an answer, as far as its text tells.
+type sight int
+
+const (
+	unsaid sight = iota // it does not
+	unseen              // it may: not all of the text is there, or it makes up the word as it runs
+	said
+)
+
+func (w wording) in(t hookText) sight {
+	switch {
+	case !w.member(t.text) && t.whole:
+		return unsaid
+	case w.member(t.text) && w.value.MatchString(t.text):
+		return said
+	case t.whole && anyVerdict.MatchString(t.text):
+		return unsaid
+	}
+	return unseen
+}
+
+// sayAnswers says what becomes of a hook's answers in words. Its exit code keeps
+// its meaning, by the target's own law or a wrapping.
+//
+// What the text says and the target does not read is lost, and an error; so are
+// answers of which the target reads none where no exit code refuses beside them.
+// Of what cannot be seen it is a warning: it may not be said.
+func (c *converter) sayAnswers(d *declared, event gate.EventName) {
+	asked := d.Type == gate.HTTPHook || d.Type == gate.CommandHook && reads(lawOf(d))
+	watched := watchedOnly(c.To, event)
+	if !asked || watched && d.Type == gate.CommandHook { // that nothing of it counts was said
+		return
+	}
+	from, to, name := systemNames[c.From], systemNames[c.To], EventName(c.To, event)
+	text := c.text(d)
+	own, known := answersIn[c.From][d.Event], answersIn[c.To][event]
+	var lost, hidden []wording
+	kept, worded := d.Type == gate.CommandHook && lawOf(d) != speaks, !text.whole || strings.Contains(text.text, "additionalContext")
+	for _, w := range own {
+		s := w.in(text)
+		worded = worded || s != unsaid
+		switch read := slices.ContainsFunc(known, func(k wording) bool { return k.shown == w.shown }); {
+		case read:
+			kept = true
+		case s == said:
+			lost = append(lost, w)
+		case s == unseen:
+			hidden = append(hidden, w)
+		}
+	}
+	if worded {
+		c.once(d, "answer on %s: %s reads %s; %s reads %s", name, from, readOf(c.From, d.Event), to, readOf(c.To, event))
+	}
+	if watched {
+		return
+	}
+	if !kept {
+		lost, hidden = append(lost, hidden...), nil
+	}
+	if len(lost) > 0 {
+		refusals := slices.DeleteFunc(slices.Clone(known), func(w wording) bool { return w.shown == saysHalt.shown }) // which lets a Stop go
+		c.lose(d, "", "answer on %s: %s counts in %s and for nothing in %s, which reads %s: let the hook say that", name, either(lost), from, to, either(refusals))
+	}
+	if len(hidden) > 0 {
+		c.differ(d, "", "answer on %s: what the hook says is not all seen here; check that it is not %s, which counts in %s and for nothing in %s", name, either(hidden), from, to)
+	}
+}
+
+// either names several.
+func either(list []wording) string {
+	var texts []string
+	for _, w := range list {
+		texts = append(texts, w.shown)
+	}
+	return strings.Join(texts, " or ")
+}
