@@ -10,10 +10,11 @@ import (
 )
 
 // A session belongs to the agents of its events, and to those that it was
-// claimed for by an upload; to nobody, too, after an upload that named none. A caller that is limited to some agents may use a
-// session only where it belongs to those alone, since what a session has, its
-// conversation above all, is one for all its agents. Names are first come,
-// first served: such a caller can find out that a name is taken, and no more.
+// claimed for by an upload; to nobody, too, after an upload that named none. A
+// caller that is limited to some agents may use a session only where it belongs to
+// those alone, since what a session has, its conversation above all, is one for all
+// its agents. Names are first come, first served: such a caller can find out that a
+// name is taken, and no more.
 
 // claim makes a session that the request writes to belong to the agent that the
 // request names, or the only one that its caller has, or else to nobody.

@@ -73,13 +73,13 @@ func (s *Server) hook(c echo.Context) error {
 				}
 				return s.decideForHost(c, protocol, ev, deadline) // no hook is about it, and nothing is stored
 			}
+			if wrong != nil {
+				return wrong
+			}
 			if err := s.confine(c, &ev); err != nil {
 				return err
 			}
 			confined = true
-			if wrong != nil {
-				return wrong
-			}
 			return s.decideForHost(c, protocol, ev, deadline)
 		})
 	}, c)

@@ -161,6 +161,24 @@ func TestAHostsQueryIsTheGatesToAnswer(t *testing.T) {
 	}
 }
 
+// TestALimitedHostsQuery: with its agent misspelt it is not its own agent's, which is
+// no denial of the gate's either; nothing of it is kept.
+func TestALimitedHostsQuery(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) {
+		o.Gate.OnGateError = gate.FailBlock
+		o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+	})
+	for query, records := range map[string]int{"agnet=mine": 0, "agent=theirs&deadline=x": 0, "agent=mine&session=s-theirs&deadline=x": 0, "agent=mine&deadline=x": 1} {
+		before := len(w.store.records)
+		if got := w.must(t, 200, "POST", "/v1/hooks/plain?"+query, "{}", as("mines-agent")).Body.String(); got != `{"decision":"block"}` {
+			t.Errorf("%s: %s", query, got)
+		}
+		if n := len(w.store.records) - before; n != records {
+			t.Errorf("%s: %d records, want %d", query, n, records)
+		}
+	}
+}
+
 // eventHost knows one event, which its payload may name, or else the URL.
 type eventHost struct{ urlHost }
 
