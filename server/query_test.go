@@ -210,17 +210,17 @@ func TestAnEventThatIsMisspeltInTheURL(t *testing.T) {
 		failed      bool
 	}{
 		{"?event=Stop", `{}`, 200, false},
-		{"?event=Stpo", `{}`, 200, true},
+		{"?event=Stopp", `{}`, 200, true},
 		{"", `{"event":"Notification"}`, 200, false},
 		{"?event=Stop", `{"event":"Notification"}`, 200, false},
-		{"?event=Stpo", `{"event":"Notification"}`, 200, false},
-		{"?event=Stpo", `{"event":"Stop"}`, 200, false},
+		{"?event=Stopp", `{"event":"Notification"}`, 200, false},
+		{"?event=Stopp", `{"event":"Stop"}`, 200, false},
 		{"", `{}`, 400, false},
 	} {
 		w := newWorld(t, func(o *Options) { o.Protocol = func(string) (HostProtocol, bool) { return eventHost{}, true } })
 		w.must(t, c.status, "POST", "/v1/hooks/plain"+c.query, c.body)
 		counted := strings.Contains(w.must(t, 200, "GET", "/metrics", "").Body.String(), `stopgate_gate_errors_total{code="bad_query"} 1`)
-		if logged := strings.Contains(w.log.String(), "Stpo"); counted != c.failed || logged != c.failed {
+		if logged := strings.Contains(w.log.String(), "Stopp"); counted != c.failed || logged != c.failed {
 			t.Errorf("%s %s: counted %v, logged %v, want %v", c.query, c.body, counted, logged, c.failed)
 		}
 	}
