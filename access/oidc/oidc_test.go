@@ -500,7 +500,12 @@ func TestAnIssuerWithoutKeysMakesNoTokenBad(t *testing.T) {
 			}
 			c.pass(fetchEvery)
 			say("")
-			if code := ask(); code != "" {
+			code := ask()
+			for n := 0; code != "" && n < 500; n++ { // a token that comes with the last answer shares it
+				time.Sleep(10 * time.Millisecond)
+				code = ask()
+			}
+			if code != "" {
 				t.Errorf("with keys: %s", code)
 			}
 			say(body)
