@@ -21,6 +21,10 @@ var Scopes = []Scope{EvaluateScope, ReadScope, AdminScope}
 // EveryAgent is the pattern of a credential that is not limited to some agents.
 const EveryAgent = "*"
 
+// Nobody is whose a conversation is that was uploaded for no agent: a session
+// with one belongs to none but those who own every agent.
+const Nobody = ""
+
 // Caller is who sent a request. The zero value may do nothing.
 type Caller struct {
 	// Name is what people call it: a key's name, a token's subject, a

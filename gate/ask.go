@@ -93,7 +93,7 @@ func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts
 func (e *evaluation) named(verdicts []Verdict) []Verdict {
 	for i, h := range e.hooks {
 		v := &verdicts[i]
-		v.hook, v.Name, v.Level, v.Type, v.FailMode, v.Shadow = h, h.Name, h.Level, h.Type, h.failModeOf(v), h.Shadow
+		v.hook, v.Name, v.Level, v.Type, v.Dialect, v.FailMode, v.Shadow = h, h.Name, h.Level, h.Type, h.Dialect, h.failModeOf(v), h.Shadow
 		if e.lost {
 			v.note(TranscriptLost)
 		}

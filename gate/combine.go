@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -63,7 +64,8 @@ func settle(ev *Event, v Verdict) Verdict {
 
 // combine makes the decision of settled verdicts, in firing order: each dialect
 // rules by its own law, and over the dialects deny beats ask beats allow
-// (DESIGN §2.5). Reasons and contexts are joined by a blank line. Shadows are
+// (DESIGN §2.5). Reasons and contexts are joined by a blank line, a reason that
+// several dialects give once. Shadows are
 // among the decision's hooks and have no part in it. Counts are not its business.
 func combine(ev *Event, verdicts []Verdict) Decision {
 	d := Decision{Outcome: Allow, Messages: []Message{}, Hooks: verdicts}
@@ -81,7 +83,7 @@ func combine(ev *Event, verdicts []Verdict) Decision {
 	for of, group := range byDialect(counting) {
 		r := of.rule(ev, group)
 		if r.outcome != Allow {
-			reasons[r.outcome] = append(reasons[r.outcome], r.reasons...)
+			reasons[r.outcome] = appendNew(reasons[r.outcome], r.reasons)
 		}
 		contexts = append(contexts, r.contexts...)
 	}
@@ -113,6 +115,17 @@ func combine(ev *Event, verdicts []Verdict) Decision {
 		d.Messages = append(d.Messages, Message{Role: "user", Content: d.AdditionalContext})
 	}
 	return d
+}
+
+// appendNew adds the reasons of one more dialect but those that another gave.
+func appendNew(reasons, more []string) []string {
+	given := reasons
+	for _, text := range more {
+		if !slices.Contains(given, text) {
+			reasons = append(reasons, text)
+		}
+	}
+	return reasons
 }
 
 // byDialect cuts verdicts in firing order into those of one dialect each.

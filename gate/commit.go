@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// commit stores the decision and answers it. If the store fails, a block
-// leaves as a block; an allow follows OnGateError, except where no hook
-// matched (DESIGN §2).
+// commit stores the decision and answers it. If the store fails, or the session
+// was erased meanwhile, a block leaves as a block; an allow, of which nothing is on
+// record, follows OnGateError, except where no hook matched (DESIGN §2).
 //
 // An error means that nothing was stored, with reason: ErrStale, since hooks
 // that were skipped must be asked first (seen are then the counts to ask them
@@ -20,7 +20,7 @@ func (e *evaluation) commit(ctx context.Context) (Decision, error) {
 	took := e.gate.Now().Sub(e.began)
 	var rec Record
 	var moved Counts
-	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency,
+	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency, Erasure: e.erasure,
 		Stale: func(now Counts) bool { moved = now; return e.skippedInVain(now) },
 		Settle: func(now Counts) (Counts, Record) {
 			d, next := e.resolve(now)
@@ -39,6 +39,9 @@ func (e *evaluation) commit(ctx context.Context) (Decision, error) {
 	case e.idempotency != Request{} && !errors.Is(err, ErrStale) && (code == CodeConflict || code == CodeIdempotencyMismatch):
 		return Decision{}, err
 	default:
+		if errors.Is(err, ErrErased) {
+			e.failed(SessionErased, err)
+		}
 		e.storeFailed(err)
 		d, _ := e.resolve(e.seen)
 		rec = e.record(d, took)

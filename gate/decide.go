@@ -87,6 +87,7 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	}
 	e.deferred = len(ev.Background) > 0 && m.agent != nil && m.agent.DeferForBackground && ev.Name.hookEvent() == Stop
 
+	e.readErasure(ctx)
 	transcript, err := e.attach(ctx)
 	if err != nil {
 		return Decision{}, err
@@ -130,6 +131,7 @@ type evaluation struct {
 	network     *Network // what http hooks may reach
 	lost        bool     // the transcript could not be read
 	seen        Counts   // as the ledger holds them
+	erasure     Erasure  // the session's last one, before anything of it was read; 0: not looked up
 	gateError   *Failure // the first thing that went wrong with the gate itself
 	verdicts    []Verdict
 }
@@ -137,9 +139,12 @@ type evaluation struct {
 // counted reports whether the event has a ledger.
 func (e *evaluation) counted() bool { return e.ev.Session != "" && !e.ev.Dry && !e.uncounted }
 
-func (e *evaluation) storeFailed(err error) {
+func (e *evaluation) storeFailed(err error) { e.failed(StoreUnavailable, err) }
+
+// failed says what is wrong with the gate itself, unless something was before.
+func (e *evaluation) failed(code FailureCode, err error) {
 	if e.gateError == nil {
-		e.gateError = &Failure{Code: StoreUnavailable, Message: err.Error()}
+		e.gateError = &Failure{Code: code, Message: err.Error()}
 	}
 }
 
@@ -197,6 +202,18 @@ func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
 
 // Native is the protocol of POST /v1/evaluate.
 const Native = "native"
+
+// readErasure keeps in mind which erasure of the session was the last, where a
+// hook takes its time: one that comes meanwhile is to win.
+func (e *evaluation) readErasure(ctx context.Context) {
+	if e.ev.Session == "" || len(e.hooks) == 0 {
+		return
+	}
+	var err error
+	if e.erasure, err = e.gate.Store.Erasure(ctx, e.ev.Session); err != nil && slices.ContainsFunc(e.hooks, (*Hook).enforced) {
+		e.storeFailed(err)
+	}
+}
 
 // readCounts is where the loop stands. Where no hook is to see it the commit's
 // own reading does: it settles again if the counts are not zero.

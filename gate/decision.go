@@ -98,7 +98,7 @@ func (r Record) Summary() RecordSummary {
 		Tool: r.Tool, Decision: r.Outcome, Reason: r.Reason, Forced: r.Forced, Degraded: r.Degraded, DryRun: r.DryRun, DurationMS: r.DurationMS,
 		Hooks: make([]HookSummary, len(r.Hooks))}
 	for i, v := range r.Hooks {
-		s.Hooks[i] = HookSummary{Name: v.Name, Outcome: v.Outcome, Shadow: v.Shadow, Notes: v.Notes}
+		s.Hooks[i] = HookSummary{Name: v.Name, Dialect: v.Dialect, Outcome: v.Outcome, Shadow: v.Shadow, Notes: v.Notes}
 	}
 	return s
 }
@@ -126,6 +126,7 @@ type RecordSummary struct {
 // HookSummary is one hook in a [RecordSummary].
 type HookSummary struct {
 	Name    string  `json:"name"`
+	Dialect Dialect `json:"dialect,omitempty"`
 	Outcome Outcome `json:"outcome"`
 	Shadow  bool    `json:"shadow,omitempty"`
 	Notes   []Note  `json:"notes"`

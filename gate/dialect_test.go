@@ -47,6 +47,8 @@ func TestMixedDialectsCombine(t *testing.T) {
 			answers{"cc1": no("c"), "ax2": no("x"), "an1": no("n"), "az2": no("z")}, Block, "z\n\nn\n\nx\n\nc", "", nil},
 		{"azure joins the reasons of one dialect, antigravity takes its first", PreToolUse,
 			answers{"az1": no("z1"), "az2": no("z2"), "an1": no("n1"), "an2": no("n2")}, Block, "z1\n\nz2\n\nn1", "", nil},
+		{"a reason that several dialects give is said once, each other in its place", PreToolUse,
+			answers{"az1": no("same"), "az2": no("z"), "an1": no("same"), "ax1": no("same"), "cc1": no("c"), "cc2": no("z")}, Block, "same\n\nz\n\nc", "", []string{"ax2"}},
 		{"ax-code stops at its first block, antigravity does not", PreToolUse,
 			answers{"ax1": no("x1"), "ax2": no("x2"), "an1": no("n1"), "an2": no("n2")}, Block, "n1\n\nx1", "", []string{"ax2"}},
 		{"of several asks of ax-code the first counts, of azure all", PreToolUse,

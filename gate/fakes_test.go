@@ -15,6 +15,7 @@ type memory struct {
 	counts  map[LedgerKey]Counts
 	records []Record
 	active  map[string]map[string]bool
+	erased  map[string]Erasure
 	broken  error
 	// between runs after a Commit has called Settle for the first time: another
 	// event may come in there.
@@ -22,13 +23,19 @@ type memory struct {
 }
 
 func newMemory() *memory {
-	return &memory{counts: map[LedgerKey]Counts{}, active: map[string]map[string]bool{}}
+	return &memory{counts: map[LedgerKey]Counts{}, active: map[string]map[string]bool{}, erased: map[string]Erasure{}}
 }
 
 func (m *memory) Counts(_ context.Context, k LedgerKey) (Counts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.counts[k], m.broken
+}
+
+func (m *memory) Erasure(_ context.Context, session string) (Erasure, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return NeverErased + m.erased[session], m.broken
 }
 
 func (m *memory) Commit(_ context.Context, c Commit) error {
@@ -41,6 +48,9 @@ func (m *memory) Commit(_ context.Context, c Commit) error {
 	defer m.mu.Unlock()
 	if m.broken != nil {
 		return m.broken
+	}
+	if c.Erasure != 0 && c.Erasure < NeverErased+m.erased[rec.Session] {
+		return ErrErased
 	}
 	if c.Key.Session != "" {
 		if now := m.counts[c.Key]; now != c.Seen {

@@ -19,7 +19,7 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 		v = settle(e.ev, v)
 		if v.objects() && e.capped(v.hook, now) {
 			// Another Stop of this session took the last rejection meanwhile.
-			v = Verdict{Name: v.Name, Level: v.Level, Type: v.Type, Outcome: Skipped, Notes: []Note{Capped}, FailMode: v.FailMode,
+			v = Verdict{Name: v.Name, Level: v.Level, Type: v.Type, Dialect: v.Dialect, Outcome: Skipped, Notes: []Note{Capped}, FailMode: v.FailMode,
 				Duration: v.Duration, DurationMS: v.DurationMS, Model: v.Model, Usage: v.Usage, Evidence: v.Evidence, hook: v.hook}
 		}
 		verdicts[i] = v

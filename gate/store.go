@@ -31,10 +31,20 @@ type LedgerKey struct{ Agent, Session, SubAgent string }
 type Ledger interface {
 	// Counts reads what a key holds; the zero Counts if nothing yet.
 	Counts(ctx context.Context, key LedgerKey) (Counts, error)
+	// Erasure is the last erasure of a session, for a later [Commit].
+	Erasure(ctx context.Context, session string) (Erasure, error)
 	// Commit stores counts and record in one transaction; when it returns nil
 	// both survive kill -9. See [Commit].
 	Commit(ctx context.Context, c Commit) error
 }
+
+// Erasure tells the erasures of one session apart: it grows with each, and is
+// more than 0 before the first. A store remembers one for a day, which is longer
+// than an evaluation takes.
+type Erasure int64
+
+// NeverErased is the [Erasure] of a session of which none is remembered.
+const NeverErased Erasure = 1
 
 // Commit is one decision on its way into the store.
 type Commit struct {
@@ -63,7 +73,14 @@ type Commit struct {
 	// another decision; CodeIdempotencyMismatch: it belongs to another body. In
 	// both cases nothing is stored.
 	Idempotency Request
+	// Erasure is the last one of the record's session from before the evaluation
+	// read anything of it; 0: it was not looked up. After a later one nothing is
+	// stored, and Commit returns [ErrErased].
+	Erasure Erasure
 }
+
+// ErrErased is a commit of a session that was erased while it was judged.
+var ErrErased = &Error{Code: CodeNotFound, Message: "session was erased while it was judged: nothing of the evaluation is kept"}
 
 // ErrStale is a commit whose evaluation does not fit the counts as they are.
 var ErrStale = &Error{Code: CodeConflict, Message: "counts have changed, and with them what must be evaluated"}
@@ -113,8 +130,9 @@ const PageBytes = 4 << 20
 // RecordFilter picks evaluations; the zero value of a field picks all.
 type RecordFilter struct {
 	Agent, Session string
-	// Agents are patterns (see [MatchName]), of which the agent matches one; nil
-	// picks all.
+	// Agents are patterns (see [MatchName]), of which the agent matches one, and
+	// so does every other that the record's session belongs to, whose conversation
+	// the reasons may quote; nil picks all.
 	Agents       []string
 	Event        EventName
 	Decision     Outcome
@@ -172,14 +190,19 @@ type Sessions interface {
 	// Session: CodeNotFound when nothing is known of it.
 	Session(ctx context.Context, id string) (SessionState, error)
 	// EraseSession removes counts, activations, records and claims of the
-	// session, and its name from the audit; nothing to remove is no error.
+	// session, and its name from the audit; nothing to remove is no error. What is
+	// being judged meanwhile does not bring it back: see [Commit.Erasure].
 	EraseSession(ctx context.Context, id string) error
 	// SessionAgents lists the agents that a session belongs to: those of its
-	// events, and those it was claimed for. None of an unknown one.
+	// events, and those it was claimed for, [Nobody] among them. None of an unknown
+	// one.
 	SessionAgents(ctx context.Context, id string) ([]string, error)
 	// ClaimSession makes a session belong to an agent, too, unless it belongs to
 	// one of which mine says no: then nothing is stored. CodeNotFound. mine is
 	// pure, and may be called inside the transaction.
+	//
+	// Claims last until the session is erased, or as long as its records where
+	// those have a retention; where its conversation is kept, as long as that.
 	ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error
 }
 

@@ -67,6 +67,8 @@ const (
 	UnknownAgent         FailureCode = "unknown_agent"
 	BodyTooLarge         FailureCode = "body_too_large"
 	StoreUnavailable     FailureCode = "store_unavailable"
+	SessionErased        FailureCode = "session_erased"
+	BadQuery             FailureCode = "bad_query"
 	Internal             FailureCode = "internal"
 )
 
@@ -74,7 +76,7 @@ const (
 var FailureCodes = []FailureCode{Timeout, ModelUnavailable, ModelRateLimited, ModelRefused, ModelTruncated,
 	BadVerdict, BadOutput, NonzeroExit, Signalled, InterpreterMissing, OutputTooLarge, SandboxUnavailable,
 	HTTPStatus, HTTPUnreachable, EgressDenied, TranscriptUnreadable, BudgetExhausted, Overloaded, UnknownAgent,
-	BodyTooLarge, StoreUnavailable, Internal}
+	BodyTooLarge, StoreUnavailable, SessionErased, BadQuery, Internal}
 
 // Failure is why something could not be asked. The message is for a person,
 // holds no secret and is never empty.
@@ -121,10 +123,13 @@ func (p Price) Of(u Usage) float64 {
 //
 // The JSON form is an item of "hooks" in an answer and in a record.
 type Verdict struct {
-	Name    string   `json:"name"`
-	Level   Level    `json:"level"`
-	Type    HookType `json:"type"`
-	Outcome Outcome  `json:"outcome"`
+	Name  string   `json:"name"`
+	Level Level    `json:"level"`
+	Type  HookType `json:"type"`
+	// Dialect is whose rules the hook follows; empty in records from before it
+	// was kept.
+	Dialect Dialect `json:"dialect,omitempty"`
+	Outcome Outcome `json:"outcome"`
 	// Shadow: nothing comes of the verdict; see [Hook.Shadow].
 	Shadow bool   `json:"shadow,omitempty"`
 	Reason string `json:"reason"`

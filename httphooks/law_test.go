@@ -295,6 +295,8 @@ func (forgetful) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) {
 	return gate.Counts{}, nil
 }
 
+func (forgetful) Erasure(context.Context, string) (gate.Erasure, error) { return gate.NeverErased, nil }
+
 func (forgetful) Commit(_ context.Context, c gate.Commit) error { c.Settle(c.Seen); return nil }
 
 func (forgetful) SetActive(context.Context, string, string, bool, gate.Actor) error { return nil }

@@ -59,7 +59,7 @@ func newGuardedWorld(t testing.TB, change ...func(*Options)) *world {
 		w.must(t, 202, "PUT", "/v1/agents/"+agent+"/hooks?dialect=ax-code", `{}`, as("admin"))
 		w.must(t, 202, "PUT", "/v1/agents/"+agent+"/network", `{"secret":"secret of `+agent+`"}`, as("admin"))
 		w.must(t, 200, "POST", "/v1/evaluate", stopOf(agent, "s-"+agent), as("admin"))
-		w.must(t, 200, "PUT", "/v1/sessions/s-"+agent+"/transcript", "secret of "+agent+"\n", as("admin"), "Content-Type: text/plain")
+		w.must(t, 200, "PUT", "/v1/sessions/s-"+agent+"/transcript?agent="+agent, "secret of "+agent+"\n", as("admin"), "Content-Type: text/plain")
 	}
 	w.must(t, 201, "POST", "/v1/keys", `{"name":"ci","scopes":["read"]}`, as("admin"))
 	return w

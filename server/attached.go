@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -35,11 +37,70 @@ func attachedHooks(c echo.Context) (resource, error) {
 		return resource{}, err
 	}
 	asked := c.QueryParam("dialect")
-	if !slices.Contains(attachable(), asked) {
-		return resource{}, gate.Errorf(gate.CodeValidation, "dialect is %.40q, want one of %s as in ?dialect=%s",
-			asked, strings.Join(attachable(), ", "), gate.Antigravity)
+	if asked == "" {
+		return resource{}, gate.Errorf(gate.CodeValidation, "query has no dialect=: want one of %q as in ?dialect=%s", attachable(), gate.Antigravity)
 	}
 	return resource{gate.Attached(gate.Dialect(asked)), name}, nil
+}
+
+// hooksOf is what an agent has of one dialect, in GET /v1/agents/{name}/hooks.
+type hooksOf struct {
+	Dialect gate.Dialect           `json:"dialect"`
+	ETag    string                 `json:"etag"`
+	Put     *time.Time             `json:"time"`     // nil: a file defines it
+	InForce bool                   `json:"in_force"` // false: this version cannot read what is stored
+	Hooks   map[gate.EventName]int `json:"hooks"`    // how many, by event
+}
+
+// getAttached is one document of an agent's, or, without a dialect, the list of
+// what it has.
+func (s *Server) getAttached(c echo.Context) error {
+	if c.QueryParam("dialect") != "" {
+		return s.getSpec(attachedHooks)(c)
+	}
+	name, err := segment(c, "name")
+	if err != nil {
+		return err
+	}
+	list := []hooksOf{}
+	for _, d := range gate.Dialects {
+		kind := gate.Attached(d)
+		if d == gate.Azure {
+			kind = gate.AgentSpec
+		}
+		of, err := s.hooksOf(c.Request().Context(), resource{kind, name})
+		if gate.CodeOf(err) == gate.CodeNotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		of.Dialect = d
+		list = append(list, of)
+	}
+	if len(list) == 0 {
+		return gate.Errorf(gate.CodeNotFound, "%s %q is not known", gate.AgentSpec, name)
+	}
+	return s.answer(c, http.StatusOK, pageOf(list, ""))
+}
+
+// hooksOf is what is to be said of one document: CodeNotFound where there is none.
+func (s *Server) hooksOf(ctx context.Context, of resource) (has hooksOf, err error) {
+	has.Hooks = map[gate.EventName]int{}
+	spec := s.opt.Gate.Policies.Find(of.kind, of.name)
+	if spec != nil {
+		has.InForce = true
+		for i := range spec.Hooks {
+			has.Hooks[spec.Hooks[i].Event]++
+		}
+	}
+	if spec != nil && spec.Source != "" {
+		has.ETag = etagOf(spec)
+		return has, nil
+	}
+	stored, err := s.opt.Store.Spec(ctx, of.kind, of.name)
+	has.ETag, has.Put = stored.ETag, new(time.UnixMilli(stored.At).UTC())
+	return has, err
 }
 
 func isAttached(kind gate.SpecKind) bool {

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,6 +61,38 @@ func TestAttachedHooks(t *testing.T) {
 	}
 }
 
+// TestWhatIsAttached: without a dialect an agent's hooks are listed, those of its
+// spec and those beside it.
+func TestWhatIsAttached(t *testing.T) {
+	w := newWorld(t)
+	const list = "/v1/agents/my_agent/hooks"
+	w.must(t, 404, "GET", list, "")
+	etags := map[string]string{}
+	for dialect, body := range map[string]string{"ax-code": `{"PreToolUse":["x"],"Stop":["y","z"]}`, "claude-code": `{}`} {
+		etags[dialect] = w.must(t, 202, "PUT", attached+dialect, body).Header().Get("ETag")
+	}
+	want := func(items ...string) {
+		t.Helper()
+		sameJSON(t, list, w.must(t, 200, "GET", list, "").Body.Bytes(), `{"value":[`+strings.Join(items, ",")+`],"next":null}`)
+	}
+	item := func(dialect, etag, hooks string) string {
+		return fmt.Sprintf(`{"dialect":%q,"etag":%q,"time":"2026-12-01T00:00:00.5Z","in_force":true,"hooks":%s}`, dialect, etag, hooks)
+	}
+	for i := range w.store.specs {
+		w.store.specs[i].At = 1796083200500
+	}
+	ax, claude := item("ax-code", etags["ax-code"], `{"PreToolUse":1,"Stop":2}`), item("claude-code", etags["claude-code"], `{}`)
+	want(ax, claude)
+	w.opt.Gate.Policies.SetFiles([]*gate.Spec{{Kind: gate.AgentSpec, Name: "my_agent", Source: "a.yaml", Document: []byte(`{}`), Hooks: []gate.Hook{{Event: gate.Stop}}}})
+	file := `{"dialect":"azure","etag":"\"44136fa355b3678a1146ad16\"","time":null,"in_force":true,"hooks":{"Stop":1}}`
+	want(file, ax, claude)
+	w.must(t, 204, "DELETE", attached+"claude-code", "")
+	w.store.specs = append(w.store.specs, gate.StoredSpec{Kind: gate.Attached(gate.Antigravity), Name: "my_agent", ETag: `"v9"`, At: 1796083200500, Document: []byte(`{"bad":[]}`)})
+	want(file, strings.Replace(item("antigravity", `"v9"`, `{}`), "true", "false", 1), ax)
+	w.store.fail(errors.New("down"))
+	w.must(t, 500, "GET", list, "")
+}
+
 func TestAttachedHooksConditions(t *testing.T) {
 	w := newWorld(t)
 	for _, target := range []string{attached + "ax-code", network} {
@@ -82,10 +116,10 @@ func TestAttachedHooksRefused(t *testing.T) {
 		status              int
 		code, says          string
 	}{
-		"no dialect":        {"", `{}`, "", 400, "validation_failure", "antigravity, ax-code, claude-code"},
-		"unknown dialect":   {"?dialect=codex", `{}`, "", 400, "validation_failure", "antigravity, ax-code, claude-code"},
-		"azure has a spec":  {"?dialect=azure", `{}`, "", 400, "validation_failure", "antigravity, ax-code, claude-code"},
-		"another case":      {"?dialect=AX-Code", `{}`, "", 400, "validation_failure", "antigravity, ax-code, claude-code"},
+		"no dialect":        {"", `{}`, "", 400, "validation_failure", `["antigravity" "ax-code" "claude-code"]`},
+		"unknown dialect":   {"?dialect=codex", `{}`, "", 400, "validation_failure", `["antigravity" "ax-code" "claude-code"]`},
+		"azure has a spec":  {"?dialect=azure", `{}`, "", 400, "validation_failure", `["antigravity" "ax-code" "claude-code"]`},
+		"another case":      {"?dialect=AX-Code", `{}`, "", 400, "validation_failure", `["antigravity" "ax-code" "claude-code"]`},
 		"no JSON":           {"?dialect=ax-code", `{`, "", 400, "invalid_json", "JSON"},
 		"an error":          {"?dialect=ax-code", `{"bad":[]}`, "", 400, "validation_failure", "ax-code ignores this whole file"},
 		"YAML is not taken": {"?dialect=ax-code", `a: 1`, "Content-Type: application/yaml", 415, "unsupported_media_type", "application/json"},
@@ -101,9 +135,8 @@ func TestAttachedHooksRefused(t *testing.T) {
 			}
 		})
 	}
-	for _, method := range []string{"GET", "DELETE"} {
-		w.must(t, 400, method, "/v1/agents/a/hooks", "")
-	}
+	w.must(t, 400, "DELETE", "/v1/agents/a/hooks", "")
+	w.must(t, 404, "GET", "/v1/agents/a/hooks", "")
 	rec := w.must(t, 400, "PUT", attached+"ax-code", `{"bad":[]}`)
 	want := []any{map[string]any{"path": "bad", "line": 2.0, "column": 3.0, "message": "ax-code ignores this whole file"}}
 	if d := cmp.Diff(want, fields(t, rec)["error"].(map[string]any)["details"]); d != "" {
@@ -124,6 +157,13 @@ func TestAttachedHooksAreLoaded(t *testing.T) {
 	again := newWorld(t, func(o *Options) { o.Store = w.store; o.Gate.Store = w.store })
 	if err := again.Load(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	said := again.log.Len()
+	if err := again.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again.log.Len() != said {
+		t.Errorf("what is wrong with the same versions is logged again: %s", again.log.String()[said:])
 	}
 	again.judge = func(_ context.Context, in gate.Input) gate.Verdict {
 		if in.Network == nil || !in.Network.Disabled {

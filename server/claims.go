@@ -10,19 +10,22 @@ import (
 )
 
 // A session belongs to the agents of its events, and to those that it was
-// claimed for by an upload. A caller that is limited to some agents may use a
-// session only where it belongs to those alone, since what a session has, its
-// conversation above all, is one for all its agents. Names are first come,
-// first served: such a caller can find out that a name is taken, and no more.
+// claimed for by an upload; to nobody, too, after an upload that named none. A
+// caller that is limited to some agents may use a session only where it belongs to
+// those alone, since what a session has, its conversation above all, is one for all
+// its agents. Names are first come, first served: such a caller can find out that a
+// name is taken, and no more.
 
 // claim makes a session that the request writes to belong to the agent that the
-// request names, or the only one that its caller has.
+// request names, or the only one that its caller has, or else to nobody.
 func (s *Server) claim(c echo.Context, session string) error {
 	who, agent := callerOf(c), c.QueryParam("agent")
-	if agent == "" {
-		if !who.Limited() {
-			return nil
-		}
+	switch {
+	case agent == "" && c.QueryParams().Has("agent"):
+		return gate.Errorf(gate.CodeValidation, "query parameter agent is empty: name the agent, or leave it out")
+	case agent == "" && !who.Limited():
+		return s.claimFor(c.Request().Context(), who, session, gate.Nobody)
+	case agent == "":
 		var one bool
 		if agent, one = who.OnlyAgent(); !one {
 			return gate.Errorf(gate.CodeValidation, "query has no agent=: this credential is for several agents, and the session must belong to one")
@@ -68,7 +71,7 @@ func (s *Server) claimFor(ctx context.Context, who gate.Caller, session, agent s
 // where the store does not say whose the session is.
 func (s *Server) confine(c echo.Context, ev *gate.Event) error {
 	who := callerOf(c)
-	if !who.Limited() || ev.Name == "" { // no hook is about it, and nothing is stored
+	if !who.Limited() {
 		return nil
 	}
 	if !who.Owns(ev.Agent) {

@@ -104,15 +104,17 @@ func TestUploadsClaimTheirSession(t *testing.T) {
 		want                  int
 		owners                []string
 	}{
-		"the only agent is meant":            {"new", "", "mines-agent", 200, []string{"mine"}},
-		"it is named":                        {"new", "?agent=our-1", "two", 200, []string{"our-1"}},
-		"of several one must be named":       {"new", "", "two", 400, nil},
-		"another agent is named":             {"new", "?agent=theirs", "mines-agent", 403, nil},
-		"an agent with a long name":          {"new", "?agent=" + strings.Repeat("x", 513), "admin", 400, nil},
-		"it is another's":                    {"s-theirs", "", "mines-agent", 404, []string{"theirs"}},
-		"an unlimited one names nobody":      {"new", "", "evaluate", 200, nil},
-		"an unlimited one says for whom":     {"new", "?agent=mine", "evaluate", 200, []string{"mine"}},
-		"an unlimited one may add to theirs": {"s-theirs", "", "evaluate", 200, []string{"theirs"}},
+		"the only agent is meant":                       {"new", "", "mines-agent", 200, []string{"mine"}},
+		"it is named":                                   {"new", "?agent=our-1", "two", 200, []string{"our-1"}},
+		"of several one must be named":                  {"new", "", "two", 400, nil},
+		"another agent is named":                        {"new", "?agent=theirs", "mines-agent", 403, nil},
+		"an agent with a long name":                     {"new", "?agent=" + strings.Repeat("x", 513), "admin", 400, nil},
+		"it is another's":                               {"s-theirs", "", "mines-agent", 404, []string{"theirs"}},
+		"an unlimited one names nobody":                 {"new", "", "evaluate", 200, []string{gate.Nobody}},
+		"an unlimited one says for whom":                {"new", "?agent=mine", "evaluate", 200, []string{"mine"}},
+		"an unlimited one may add to theirs":            {"s-theirs", "?agent=theirs", "evaluate", 200, []string{"theirs"}},
+		"which is nobody's, too, if it does not say so": {"s-theirs", "", "evaluate", 200, []string{"theirs", gate.Nobody}},
+		"an agent without a name":                       {"new", "?agent=", "evaluate", 400, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newGuardedWorld(t, two)
@@ -343,4 +345,78 @@ type tellingHost struct{ urlHost }
 
 func (tellingHost) Encode(_ gate.Event, d gate.Decision) ([]byte, string) {
 	return fmt.Appendf(nil, `{"failure":%q}`, d.GateError), typeJSON
+}
+
+// TestAConversationOfNobodyIsForNobodyWhoIsLimited: also where one who is limited
+// was in the session first (docs/access.md).
+func TestAConversationOfNobodyIsForNobodyWhoIsLimited(t *testing.T) {
+	w := newGuardedWorld(t)
+	w.must(t, 200, "POST", "/v1/evaluate", stopOf("mine", "chat-1"), as("mines-agent"))
+	w.must(t, 200, "PUT", "/v1/sessions/chat-1/transcript", "secret of nobody\n", as("evaluate"), "Content-Type: text/plain")
+	if rec := w.do("GET", "/v1/sessions/chat-1/transcript", "", as("mine")); rec.Code != http.StatusNotFound {
+		t.Errorf("it is shown to a limited caller: %d %s", rec.Code, rec.Body)
+	}
+	if rec := w.do("POST", "/v1/evaluate", stopOf("mine", "chat-1"), as("mines-agent")); rec.Code != http.StatusNotFound {
+		t.Errorf("a limited caller has it judged: %d", rec.Code)
+	}
+}
+
+// TestErasedWhileItIsJudged: what was erased does not come back with the record of
+// a judge who had begun before.
+func TestErasedWhileItIsJudged(t *testing.T) {
+	w := newGuardedWorld(t)
+	w.judge = func(context.Context, gate.Input) gate.Verdict {
+		w.must(t, 204, "DELETE", "/v1/sessions/s-mine", "", as("mine"))
+		return gate.Verdict{Outcome: gate.Allow}
+	}
+	body := `{"hook_event_name":"Stop","agent_name":"mine","session_id":"s-mine","final_output":"what alice said"}`
+	id := fields(t, w.must(t, 200, "POST", "/v1/evaluate", body, as("mines-agent")))["evaluation_id"].(string)
+	if rec := w.do("GET", "/v1/evaluations/"+id, "", as("admin")); strings.Contains(rec.Body.String(), "alice") {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+	w.must(t, 404, "GET", "/v1/sessions/s-mine", "", as("admin"))
+}
+
+// TestARecordOfASharedSession: a judge of one's own agent has read there what is
+// another's, and its record quotes it.
+func TestARecordOfASharedSession(t *testing.T) {
+	w := newGuardedWorld(t)
+	w.must(t, 200, "POST", "/v1/evaluate", stopOf("theirs", "s-both"), as("admin"))
+	w.judge = func(context.Context, gate.Input) gate.Verdict {
+		return gate.Verdict{Outcome: gate.Block, Reason: "the conversation says: secret of theirs"}
+	}
+	id := fields(t, w.must(t, 200, "POST", "/v1/evaluate", stopOf("mine", "s-both"), as("admin")))["evaluation_id"].(string)
+	w.must(t, 404, "GET", "/v1/sessions/s-both", "", as("mine"))
+	if rec := w.do("GET", "/v1/evaluations/"+id, "", as("mine")); strings.Contains(rec.Body.String(), "secret") {
+		t.Errorf("%d %.200s", rec.Code, rec.Body)
+	}
+	list := w.must(t, 200, "GET", "/v1/evaluations", "", as("mine")).Body.String()
+	if strings.Contains(list, "secret") || !strings.Contains(list, `"session_id":"s-mine"`) {
+		t.Errorf("list is %s", list)
+	}
+}
+
+// TestAnEventWithoutANameKeepsToItsCallersAgents: what could not be read is recorded
+// for the agent in the URL, which must be its caller's.
+func TestAnEventWithoutANameKeepsToItsCallersAgents(t *testing.T) {
+	for target, records := range map[string]int{"/v1/hooks/plain?agent=theirs&session=s-theirs": 0, "/v1/hooks/plain?agent=mine&session=s-mine": 1} {
+		w := newGuardedWorld(t, func(o *Options) {
+			o.Protocol = func(string) (HostProtocol, bool) { return namelessHost{}, true }
+			o.Limits.BodyBytes = 4 << 10
+		})
+		before := len(w.store.records)
+		w.must(t, 200, "POST", target, `{"x":"`+strings.Repeat("x", 8<<10)+`"}`, as("mines-agent"))
+		if n := len(w.store.records) - before; n != records {
+			t.Errorf("%s: %d records, want %d", target, n, records)
+		}
+	}
+}
+
+// namelessHost has its event's name in the payload alone, if at all.
+type namelessHost struct{ urlHost }
+
+func (h namelessHost) Decode(body []byte, q HostQuery) (gate.Event, error) {
+	ev, _ := h.urlHost.Decode(body, q)
+	ev.Name = ""
+	return ev, nil
 }

@@ -55,7 +55,7 @@ func TestErrorTable(t *testing.T) {
 		"filter given twice":           {"GET", "/v1/evaluations?agent=a&agent=b", "", nil, 400, "validation_failure", "2 times"},
 		"event that does not exist":    {"GET", "/v1/evaluations?event=AfterAgent", "", nil, 400, "validation_failure", "SubagentStop"},
 		"decision that does not exist": {"GET", "/v1/evaluations?decision=deny", "", nil, 400, "validation_failure", "block"},
-		"dry_run that is no word":      {"GET", "/v1/evaluations?dry_run=no", "", nil, 400, "validation_failure", "true or false"},
+		"dry_run that is no word":      {"GET", "/v1/evaluations?dry_run=no", "", nil, 400, "validation_failure", `want one of ["true" "false"]`},
 		"limit 0":                      {"GET", "/v1/evaluations?limit=0", "", nil, 400, "validation_failure", "1000"},
 		"limit 1001":                   {"GET", "/v1/evaluations?limit=1001", "", nil, 400, "validation_failure", "1000"},
 		"since that is no time":        {"GET", "/v1/evaluations?since=yesterday", "", nil, 400, "validation_failure", "RFC 3339"},

@@ -85,7 +85,7 @@ type queryHost struct{ told *HostQuery }
 
 func (h queryHost) Decode(payload []byte, q HostQuery) (gate.Event, error) {
 	*h.told = q
-	return gate.Event{}, nil
+	return gate.Event{Name: gate.Stop, Agent: gate.DefaultAgent}, nil
 }
 
 func (queryHost) Encode(gate.Event, gate.Decision) ([]byte, string) { return nil, typeJSON }

@@ -13,7 +13,7 @@ import (
 )
 
 func (s *Server) listEvaluations(c echo.Context) error {
-	filter, err := readFilter(c.Request().URL.RawQuery)
+	filter, err := readFilter(c.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,8 @@ func (s *Server) listEvaluations(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	// The store has kept to the caller's agents; this is so whatever store it is.
+	// The store has kept to the caller's agents and sessions; this is so whatever
+	// store it is.
 	items = slices.DeleteFunc(items, func(r gate.RecordSummary) bool { return !who.Owns(r.Agent) })
 	return s.answer(c, http.StatusOK, pageOf(items, next))
 }
@@ -51,66 +52,50 @@ func (s *Server) getEvaluation(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if !callerOf(c).Owns(rec.Agent) { // as if there were none
+	seen, err := s.mayRead(c, rec)
+	if err != nil {
+		return err
+	}
+	if !seen { // as if there were none
 		return gate.Errorf(gate.CodeNotFound, "evaluation %q is not known", id)
 	}
 	return s.answer(c, http.StatusOK, rec)
 }
 
-var filters = []string{"agent", "session", "event", "decision", "hook", "since", "until", "dry_run", "limit", "cursor"}
+// mayRead reports whether a record is its caller's to read: its agent is, and every
+// other that its session belongs to, since the judge has read what those said.
+func (s *Server) mayRead(c echo.Context, rec gate.Record) (bool, error) {
+	who := callerOf(c)
+	if !who.Limited() || !who.Owns(rec.Agent) || rec.Session == "" {
+		return who.Owns(rec.Agent), nil
+	}
+	agents, err := s.opt.Store.SessionAgents(c.Request().Context(), rec.Session)
+	return err == nil && who.OwnsAll(agents), err
+}
 
-// readFilter is strict: a misspelt filter that was ignored would list what was
-// not asked for.
-func readFilter(query string) (gate.RecordFilter, error) {
-	var f gate.RecordFilter
-	values, err := readQuery(query, filters)
-	if err != nil {
-		return f, err
+var (
+	booleans         = []string{"true", "false"}
+	decisions        = []gate.Outcome{gate.Allow, gate.Block, gate.Ask}
+	evaluationsQuery = append(anyOf("agent", "session", "hook", "since", "until", "limit", "cursor"),
+		oneOf("event", gate.EventNames...), oneOf("decision", decisions...), oneOf("dry_run", booleans...))
+)
+
+// readFilter reads a query that was checked.
+func readFilter(values url.Values) (gate.RecordFilter, error) {
+	f := gate.RecordFilter{Agent: values.Get("agent"), Session: values.Get("session"), Hook: values.Get("hook"), Cursor: values.Get("cursor"),
+		Event: gate.EventName(values.Get("event")), Decision: gate.Outcome(values.Get("decision"))}
+	if v := values.Get("dry_run"); v != "" {
+		f.DryRun = new(v == "true")
 	}
-	f.Agent, f.Session, f.Hook, f.Cursor = values.Get("agent"), values.Get("session"), values.Get("hook"), values.Get("cursor")
-	if v := values.Get("event"); v != "" {
-		if f.Event = gate.EventName(v); !f.Event.Known() {
-			return f, gate.Errorf(gate.CodeValidation, "event %q is unknown; there are %q", v, gate.EventNames)
-		}
-	}
-	if v := values.Get("decision"); v != "" {
-		decisions := []gate.Outcome{gate.Allow, gate.Block, gate.Ask}
-		if f.Decision = gate.Outcome(v); !slices.Contains(decisions, f.Decision) {
-			return f, gate.Errorf(gate.CodeValidation, "decision %q is unknown; there are %q", v, decisions)
-		}
-	}
+	var err error
 	if f.Since, err = readTime(values, "since"); err != nil {
 		return f, err
 	}
 	if f.Until, err = readTime(values, "until"); err != nil {
 		return f, err
 	}
-	switch v := values.Get("dry_run"); v {
-	case "":
-	case "true", "false":
-		f.DryRun = new(v == "true")
-	default:
-		return f, gate.Errorf(gate.CodeValidation, "dry_run is %q, want true or false", v)
-	}
 	f.Limit, err = readLimit(values)
 	return f, err
-}
-
-// readQuery takes a query apart that may have these parameters, each once.
-func readQuery(query string, known []string) (url.Values, error) {
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, gate.Errorf(gate.CodeValidation, "query cannot be read: %w", err)
-	}
-	for name, given := range values {
-		if !slices.Contains(known, name) {
-			return nil, gate.Errorf(gate.CodeValidation, "query parameter %q is unknown; there are %q", name, known)
-		}
-		if len(given) > 1 {
-			return nil, gate.Errorf(gate.CodeValidation, "query parameter %q is given %d times", name, len(given))
-		}
-	}
-	return values, nil
 }
 
 // readLimit is how many a page is to have; 0 is the store's default.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -41,7 +42,11 @@ func TestEvaluations(t *testing.T) {
 }
 
 func TestFilterIsHandedOn(t *testing.T) {
-	got, err := readFilter("agent=a&session=s%2F1&event=PreToolUse&decision=ask&hook=h&since=2026-01-31T12:00:00Z&until=2026-02-01T00:00:00%2B01:00&dry_run=false&limit=1000&cursor=c")
+	values, err := url.ParseQuery("agent=a&session=s%2F1&event=PreToolUse&decision=ask&hook=h&since=2026-01-31T12:00:00Z&until=2026-02-01T00:00:00%2B01:00&dry_run=false&limit=1000&cursor=c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readFilter(values)
 	want := gate.RecordFilter{Agent: "a", Session: "s/1", Event: gate.PreToolUse, Decision: gate.Ask, Hook: "h", DryRun: new(false), Limit: 1000, Cursor: "c",
 		Since: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Until: time.Date(2026, 1, 31, 23, 0, 0, 0, time.UTC)}
 	if err != nil {

@@ -41,6 +41,7 @@ type memory struct {
 	apiKeys  []gate.Key
 	audit    []gate.AuditEntry
 	owners   map[string][]string // agents by session
+	erased   map[string]gate.Erasure
 }
 
 type reservation struct {
@@ -51,13 +52,19 @@ type reservation struct {
 
 func newMemory() *memory {
 	return &memory{counts: map[gate.LedgerKey]gate.Counts{}, active: map[string]map[string]bool{}, keys: map[gate.IdempotencyKey]*reservation{},
-		owners: map[string][]string{}}
+		owners: map[string][]string{}, erased: map[string]gate.Erasure{}}
 }
 
 func (m *memory) Counts(_ context.Context, key gate.LedgerKey) (gate.Counts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.counts[key], m.down
+}
+
+func (m *memory) Erasure(_ context.Context, session string) (gate.Erasure, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return gate.NeverErased + m.erased[session], m.down
 }
 
 func (m *memory) Commit(_ context.Context, c gate.Commit) error {
@@ -72,6 +79,9 @@ func (m *memory) Commit(_ context.Context, c gate.Commit) error {
 		return gate.Errorf(gate.CodeConflict, "key was answered")
 	}
 	next, rec := c.Settle(c.Seen)
+	if c.Erasure != 0 && c.Erasure < gate.NeverErased+m.erased[rec.Session] {
+		return gate.ErrErased
+	}
 	if c.Key.Session != "" {
 		if now := m.counts[c.Key]; now != c.Seen {
 			if c.Stale(now) {
@@ -185,7 +195,7 @@ func (m *memory) Records(_ context.Context, f gate.RecordFilter) ([]gate.RecordS
 	}
 	var items []gate.RecordSummary
 	for _, r := range slices.Backward(m.records) {
-		if (f.Session == "" || f.Session == r.Session) && (f.Agents == nil || gate.Caller{Agents: f.Agents}.Owns(r.Agent)) && (f.Agent == "" || f.Agent == r.Agent) && (f.Decision == "" || f.Decision == r.Outcome) && (f.Event == "" || f.Event == r.Event) {
+		if (f.Session == "" || f.Session == r.Session) && (f.Agents == nil || gate.Caller{Agents: f.Agents}.OwnsAll(append([]string{r.Agent}, m.owners[r.Session]...))) && (f.Agent == "" || f.Agent == r.Agent) && (f.Decision == "" || f.Decision == r.Outcome) && (f.Event == "" || f.Event == r.Event) {
 			items = append(items, r.Summary())
 		}
 	}
@@ -274,6 +284,8 @@ func (m *memory) EraseSession(_ context.Context, id string) error {
 	defer m.mu.Unlock()
 	delete(m.active, id)
 	delete(m.owners, id)
+	m.erased[id]++
+	m.records = slices.DeleteFunc(m.records, func(r gate.Record) bool { return r.Session == id })
 	for k := range m.counts {
 		if k.Session == id {
 			delete(m.counts, k)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -57,10 +58,7 @@ func (s *Server) hook(c echo.Context) error {
 	if !known {
 		return s.unknownProtocol(name)
 	}
-	q, deadline, err := hostQuery(c.Request())
-	if err != nil {
-		return err
-	}
+	q, deadline, wrong := hostQuery(c.Request())
 	var ev gate.Event
 	confined := false
 	err = s.contain(func(c echo.Context) error {
@@ -68,6 +66,15 @@ func (s *Server) hook(c echo.Context) error {
 			var err error
 			if ev, err = protocol.Decode(body, q); err != nil {
 				return err
+			}
+			if ev.Name == "" {
+				if err := unknownEvent(protocol, body, q); err != nil {
+					return err
+				}
+				return s.decideForHost(c, protocol, ev, deadline) // no hook is about it, and nothing is stored
+			}
+			if wrong != nil {
+				return wrong
 			}
 			if err := s.confine(c, &ev); err != nil {
 				return err
@@ -127,10 +134,7 @@ func (s *Server) hostOfNobody(c echo.Context, failure *gate.Failure) error {
 	if !known {
 		return s.unknownProtocol(name)
 	}
-	q, _, err := hostQuery(c.Request())
-	if err != nil {
-		return err
-	}
+	q, _, _ := hostQuery(c.Request())
 	ev, _ := protocol.Decode([]byte("{}"), q)
 	if err := s.answerHost(c, protocol, ev, s.failUnrecorded(ev, failure)); err != nil {
 		return err
@@ -173,17 +177,43 @@ func hostsFailure(err error) *gate.Failure {
 	return nil
 }
 
-func hostQuery(r *http.Request) (HostQuery, time.Duration, error) {
+var hostsQuery = append(anyOf("agent", "event", "session", "tool", "cwd", "transcript", "deadline"),
+	oneOf("stale", booleans...), oneOf("unattended", booleans...))
+
+// hostQuery reads what the URL says, as much of it as is right. What is wrong with
+// it is the gate's to answer, for the host would go on: with its agent misspelt it
+// would be gated as another.
+func hostQuery(r *http.Request) (q HostQuery, deadline time.Duration, wrong *gate.Failure) {
 	v := r.URL.Query()
-	q := HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd"),
+	q = HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd"),
 		Transcript: v.Get("transcript"), Stale: v.Get("stale") == "true", Unattended: v.Get("unattended") == "true", UserAgent: r.UserAgent()}
-	deadline := hostDeadline
-	if text := v.Get("deadline"); text != "" {
-		seconds, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(seconds > 0 && seconds <= 3600) {
-			return q, 0, gate.Errorf(gate.CodeValidation, "deadline is %q, want seconds, more than 0 and at most 3600", text)
-		}
-		deadline = time.Duration(seconds * float64(time.Second))
+	err := hostsQuery.check(r.URL.RawQuery)
+	if err == nil && q.Agent == "" && v.Has("agent") {
+		err = errors.New("query parameter agent is empty: name the agent, or leave it out for the one called default")
 	}
-	return q, deadline, nil
+	deadline = hostDeadline
+	if text := v.Get("deadline"); text != "" && err == nil {
+		seconds, bad := strconv.ParseFloat(text, 64)
+		if bad != nil || !(seconds > 0 && seconds <= 3600) {
+			err = fmt.Errorf("query parameter deadline is %.40q, want seconds, more than 0 and at most 3600", text)
+		} else {
+			deadline = time.Duration(seconds * float64(time.Second))
+		}
+	}
+	if err != nil {
+		wrong = &gate.Failure{Code: gate.BadQuery, Message: err.Error()}
+	}
+	return q, deadline, wrong
+}
+
+// unknownEvent reports an event that the URL alone names, by no name of the
+// protocol's: a person has misspelt it, while a payload's is the host's own, which may
+// have others than the gate has hooks for (spec/claude-code.md 9).
+func unknownEvent(protocol HostProtocol, body []byte, q HostQuery) error {
+	event := q.Event
+	q.Event = ""
+	if _, err := protocol.Decode(body, q); event == "" || gate.CodeOf(err) != gate.CodeValidation {
+		return nil
+	}
+	return &gate.Failure{Code: gate.BadQuery, Message: fmt.Sprintf("query parameter event is %.40q, which is no event that hooks are about here", event)}
 }

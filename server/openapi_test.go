@@ -24,6 +24,11 @@ func document(t *testing.T) map[string]any {
 	return doc
 }
 
+// openAPIPath is a route's path as the document spells it.
+func openAPIPath(path string) string {
+	return regexp.MustCompile(`:(\w+)`).ReplaceAllString(path, "{$1}")
+}
+
 // at follows keys into nested objects.
 func at(t *testing.T, v any, keys ...string) any {
 	t.Helper()
@@ -46,10 +51,9 @@ func TestOpenAPIHasEveryRouteAndNoOther(t *testing.T) {
 			}
 		}
 	}
-	param := regexp.MustCompile(`:(\w+)`)
 	for _, r := range newWorld(t).echo.Routes() {
 		if r.Method != http.MethodHead {
-			registered = append(registered, r.Method+" "+param.ReplaceAllString(r.Path, "{$1}"))
+			registered = append(registered, r.Method+" "+openAPIPath(r.Path))
 		}
 	}
 	slices.Sort(documented)
@@ -61,9 +65,8 @@ func TestOpenAPIHasEveryRouteAndNoOther(t *testing.T) {
 
 func TestOpenAPISaysWhatScopeARouteNeeds(t *testing.T) {
 	doc := document(t)
-	param := regexp.MustCompile(`:(\w+)`)
 	for _, r := range newWorld(t).routes() {
-		operation := at(t, doc, "paths", param.ReplaceAllString(r.path, "{$1}"), strings.ToLower(r.method)).(map[string]any)
+		operation := at(t, doc, "paths", openAPIPath(r.path), strings.ToLower(r.method)).(map[string]any)
 		want := []any{}
 		if !r.access.open {
 			for _, scheme := range []string{"bearer", "certificate"} {
@@ -98,6 +101,7 @@ func TestOpenAPIListsWhatTheGateLists(t *testing.T) {
 		"FailureCode": strs(len(gate.FailureCodes), func(i int) string { return string(gate.FailureCodes[i]) }),
 		"ErrorCode":   slices.Compact(codes),
 		"Action":      strs(len(gate.Actions), func(i int) string { return string(gate.Actions[i]) }),
+		"Dialect":     strs(len(gate.Dialects), func(i int) string { return string(gate.Dialects[i]) }),
 		"Scope":       strs(len(gate.Scopes), func(i int) string { return string(gate.Scopes[i]) }),
 	} {
 		enum := at(t, doc, "components", "schemas", schema, "enum").([]any)
@@ -163,19 +167,23 @@ func TestOpenAPIRequiresWhatHandlersAnswer(t *testing.T) {
 	decision := fields(t, w.must(t, 200, "POST", "/v1/evaluate", stop))
 	key := fields(t, w.must(t, 201, "POST", "/v1/keys", `{"name":"ci","scopes":["read"],"expires":"2100-01-01T00:00:00Z"}`))
 	delete(key, "key")
-	id := decision["evaluation_id"].(string)
 	first := func(m map[string]any, list string) map[string]any { return m[list].([]any)[0].(map[string]any) }
+	id := decision["evaluation_id"].(string)
+	if of := first(decision, "hooks")["dialect"]; of != "azure" {
+		t.Errorf("the hook's dialect is %v", of)
+	}
 
 	for schema, answer := range map[string]map[string]any{
-		"Decision":      decision,
-		"Verdict":       first(decision, "hooks"),
-		"Record":        fields(t, w.must(t, 200, "GET", "/v1/evaluations/"+id, "")),
-		"RecordSummary": first(fields(t, w.must(t, 200, "GET", "/v1/evaluations", "")), "value"),
-		"ThreadHook":    first(fields(t, w.must(t, 200, "GET", "/api/v1/threads/s1/hooks", "")), "hooks"),
-		"Session":       fields(t, w.must(t, 200, "GET", "/v1/sessions/s1", "")),
-		"Key":           key,
-		"AuditEntry":    first(fields(t, w.must(t, 200, "GET", "/v1/audit", "")), "value"),
-		"Resource":      fields(t, w.must(t, 200, "GET", "/api/v2/extendedAgent/agents/marker", "")),
+		"Decision":       decision,
+		"Verdict":        first(decision, "hooks"),
+		"Record":         fields(t, w.must(t, 200, "GET", "/v1/evaluations/"+id, "")),
+		"RecordSummary":  first(fields(t, w.must(t, 200, "GET", "/v1/evaluations", "")), "value"),
+		"ThreadHook":     first(fields(t, w.must(t, 200, "GET", "/api/v1/threads/s1/hooks", "")), "hooks"),
+		"Session":        fields(t, w.must(t, 200, "GET", "/v1/sessions/s1", "")),
+		"Key":            key,
+		"HooksOfDialect": first(fields(t, w.must(t, 200, "GET", "/v1/agents/marker/hooks", "")), "value"),
+		"AuditEntry":     first(fields(t, w.must(t, 200, "GET", "/v1/audit", "")), "value"),
+		"Resource":       fields(t, w.must(t, 200, "GET", "/api/v2/extendedAgent/agents/marker", "")),
 	} {
 		required, known := propertiesOf(t, doc, at(t, doc, "components", "schemas", schema))
 		for _, k := range required {

@@ -14,13 +14,15 @@ import (
 // route is one line of DESIGN §5.
 type route struct {
 	method, path string
+	query        query
 	accepts      []string // media types of the body; nil: JSON
 	access       access
 	handle       echo.HandlerFunc
 }
 
-// handler is the route's handle behind its guard and the content-type check,
-// which no route can go without.
+// handler is the route's handle behind its guard and the checks of its query and
+// content type, which no route can go without. A host's query is its handler's to
+// check: it takes an error for "allow".
 func (s *Server) handler(r route) echo.HandlerFunc {
 	accepts := r.accepts
 	if accepts == nil {
@@ -33,6 +35,11 @@ func (s *Server) handler(r route) echo.HandlerFunc {
 				return s.hostOfNobody(c, failure)
 			}
 			return err
+		}
+		if !r.access.host {
+			if err := r.query.check(c.Request().URL.RawQuery); err != nil {
+				return err
+			}
 		}
 		if hasBody {
 			if err := checkContentType(c.Request(), accepts); err != nil {
@@ -56,6 +63,8 @@ func (s *Server) routes() []route {
 	)
 	spec := []string{typeJSON, "application/yaml", "text/yaml", "application/x-yaml", "text/x-yaml"}
 	text := []string{"text/plain", "application/x-ndjson", typeJSON}
+	dialect := query{oneOf("dialect", attachable()...)}
+	anyDialect := query{oneOf("dialect", gate.Dialects...)}
 	open := access{open: true}
 	read := func(l limit) access { return access{scope: gate.ReadScope, limit: l} }
 	host := access{scope: gate.EvaluateScope, limit: filtered, host: true}
@@ -64,51 +73,51 @@ func (s *Server) routes() []route {
 	// What a route is about is the agent in its path, the session, or what its
 	// handler finds; nil keeps it from those who are limited to some agents.
 	return []route{
-		{get, agents, nil, read(filtered), s.listSpecs(gate.AgentSpec)},
-		{get, agents + "/:name", nil, read(ownAgent), s.getSpec(named(gate.AgentSpec))},
-		{put, agents + "/:name", spec, admin(ownAgent), s.putSpec(named(gate.AgentSpec))},
-		{del, agents + "/:name", nil, admin(ownAgent), s.deleteSpec(named(gate.AgentSpec))},
+		{get, agents, nil, nil, read(filtered), s.listSpecs(gate.AgentSpec)},
+		{get, agents + "/:name", nil, nil, read(ownAgent), s.getSpec(named(gate.AgentSpec))},
+		{put, agents + "/:name", nil, spec, admin(ownAgent), s.putSpec(named(gate.AgentSpec))},
+		{del, agents + "/:name", nil, nil, admin(ownAgent), s.deleteSpec(named(gate.AgentSpec))},
 		// An agent-level hook is every agent's.
-		{get, hooks, nil, read(shared), s.listSpecs(gate.HookSpec)},
-		{get, hooks + "/:name", nil, read(shared), s.getSpec(named(gate.HookSpec))},
-		{put, hooks + "/:name", spec, admin(nil), s.putSpec(named(gate.HookSpec))},
-		{del, hooks + "/:name", nil, admin(nil), s.deleteSpec(named(gate.HookSpec))},
+		{get, hooks, nil, nil, read(shared), s.listSpecs(gate.HookSpec)},
+		{get, hooks + "/:name", nil, nil, read(shared), s.getSpec(named(gate.HookSpec))},
+		{put, hooks + "/:name", nil, spec, admin(nil), s.putSpec(named(gate.HookSpec))},
+		{del, hooks + "/:name", nil, nil, admin(nil), s.deleteSpec(named(gate.HookSpec))},
 
-		{get, attached, nil, read(ownAgent), s.getSpec(attachedHooks)},
-		{put, attached, nil, admin(ownAgent), s.putSpec(attachedHooks)},
-		{del, attached, nil, admin(ownAgent), s.deleteSpec(attachedHooks)},
-		{get, network, nil, read(ownAgent), s.getSpec(named(gate.NetworkSpec))},
-		{put, network, nil, admin(ownAgent), s.putSpec(named(gate.NetworkSpec))},
-		{del, network, nil, admin(ownAgent), s.deleteSpec(named(gate.NetworkSpec))},
+		{get, attached, dialect, nil, read(ownAgent), s.getAttached},
+		{put, attached, dialect, nil, admin(ownAgent), s.putSpec(attachedHooks)},
+		{del, attached, dialect, nil, admin(ownAgent), s.deleteSpec(attachedHooks)},
+		{get, network, nil, nil, read(ownAgent), s.getSpec(named(gate.NetworkSpec))},
+		{put, network, nil, nil, admin(ownAgent), s.putSpec(named(gate.NetworkSpec))},
+		{del, network, nil, nil, admin(ownAgent), s.deleteSpec(named(gate.NetworkSpec))},
 
-		{get, thread, nil, read(ownSession("thread")), s.listThreadHooks},
-		{post, thread + "/:hook/activate", nil, admin(ownSession("thread")), s.switchHook(true)},
-		{post, thread + "/:hook/deactivate", nil, admin(ownSession("thread")), s.switchHook(false)},
+		{get, thread, nil, nil, read(ownSession("thread")), s.listThreadHooks},
+		{post, thread + "/:hook/activate", nil, nil, admin(ownSession("thread")), s.switchHook(true)},
+		{post, thread + "/:hook/deactivate", nil, nil, admin(ownSession("thread")), s.switchHook(false)},
 
-		{post, "/v1/evaluate", nil, ask(filtered), s.evaluate},
-		{post, "/v1/hooks/:protocol", nil, host, s.hook},
-		{post, "/v1/dry-run", nil, admin(filtered), s.dryRun},
-		{post, "/v1/validate", spec, read(shared), s.validate},
+		{post, "/v1/evaluate", nil, nil, ask(filtered), s.evaluate},
+		{post, "/v1/hooks/:protocol", hostsQuery, nil, host, s.hook},
+		{post, "/v1/dry-run", nil, nil, admin(filtered), s.dryRun},
+		{post, "/v1/validate", anyDialect, spec, read(shared), s.validate},
 
-		{get, session, nil, read(ownSession("session")), s.getSession},
-		{del, session, nil, admin(ownSession("session")), s.deleteSession},
-		{get, session + "/transcript", nil, read(ownSession("session")), s.getTranscript},
-		{put, session + "/transcript", text, ask(filtered), s.upload(s.opt.Transcripts.Replace)},
-		{post, session + "/transcript", text, ask(filtered), s.appendTranscript},
+		{get, session, nil, nil, read(ownSession("session")), s.getSession},
+		{del, session, nil, nil, admin(ownSession("session")), s.deleteSession},
+		{get, session + "/transcript", nil, nil, read(ownSession("session")), s.getTranscript},
+		{put, session + "/transcript", anyOf("agent"), text, ask(filtered), s.upload(s.opt.Transcripts.Replace)},
+		{post, session + "/transcript", anyOf("agent", "format", "at", "after"), text, ask(filtered), s.appendTranscript},
 
-		{get, "/v1/evaluations", nil, read(filtered), s.listEvaluations},
-		{get, "/v1/evaluations/:id", nil, read(filtered), s.getEvaluation},
+		{get, "/v1/evaluations", evaluationsQuery, nil, read(filtered), s.listEvaluations},
+		{get, "/v1/evaluations/:id", nil, nil, read(filtered), s.getEvaluation},
 
-		{get, "/v1/keys", nil, admin(nil), s.listKeys},
-		{post, "/v1/keys", nil, admin(nil), s.createKey},
-		{del, "/v1/keys/:key", nil, admin(nil), s.revokeKey},
-		{get, "/v1/audit", nil, admin(nil), s.listAudit},
+		{get, "/v1/keys", nil, nil, admin(nil), s.listKeys},
+		{post, "/v1/keys", nil, nil, admin(nil), s.createKey},
+		{del, "/v1/keys/:key", nil, nil, admin(nil), s.revokeKey},
+		{get, "/v1/audit", auditQuery, nil, admin(nil), s.listAudit},
 
-		{get, "/healthz", nil, open, s.healthz},
-		{get, "/readyz", nil, open, s.readyz},
-		{get, "/metrics", nil, read(nil), s.getMetrics()},
-		{get, "/openapi.yaml", nil, open, s.openAPI},
-		{get, "/schemas/:file", nil, open, s.getSchema},
+		{get, "/healthz", nil, nil, open, s.healthz},
+		{get, "/readyz", nil, nil, open, s.readyz},
+		{get, "/metrics", query{{name: "name[]", many: true}}, nil, read(nil), s.getMetrics()},
+		{get, "/openapi.yaml", nil, nil, open, s.openAPI},
+		{get, "/schemas/:file", nil, nil, open, s.getSchema},
 	}
 }
 

@@ -30,6 +30,8 @@ func (s *Server) Load(ctx context.Context) error {
 	}
 	before := s.opt.Gate.Policies.Uploaded()
 	specs := make([]*gate.Spec, 0, len(stored))
+	told := s.unreadable
+	s.unreadable = map[resource]string{}
 	for _, doc := range stored {
 		spec, err := s.readStored(doc)
 		if err == nil {
@@ -39,6 +41,11 @@ func (s *Server) Load(ctx context.Context) error {
 		last := slices.IndexFunc(before, func(old *gate.Spec) bool { return old.Kind == doc.Kind && old.Name == doc.Name })
 		if last >= 0 {
 			specs = append(specs, before[last])
+		}
+		of := resource{doc.Kind, doc.Name}
+		s.unreadable[of] = doc.ETag
+		if etag, before := told[of]; before && etag == doc.ETag { // all are read whenever one has changed
+			continue
 		}
 		s.log.LogAttrs(ctx, slog.LevelError, "stored spec is not valid any more and not in force", slog.String("kind", string(doc.Kind)),
 			slog.String("name", doc.Name), slog.Bool("last_good_version", last >= 0), slog.Any("error", err))
@@ -216,11 +223,16 @@ func (s *Server) getSpec(about about) echo.HandlerFunc {
 // the stored one.
 func (s *Server) spec(ctx context.Context, of resource) (document json.RawMessage, etag string, err error) {
 	if spec := s.opt.Gate.Policies.Find(of.kind, of.name); spec != nil && spec.Source != "" {
-		sum := sha256.Sum256(spec.Document)
-		return spec.Document, `"` + hex.EncodeToString(sum[:12]) + `"`, nil
+		return spec.Document, etagOf(spec), nil
 	}
 	stored, err := s.opt.Store.Spec(ctx, of.kind, of.name)
 	return stored.Document, stored.ETag, err
+}
+
+// etagOf is the version of a file's spec.
+func etagOf(spec *gate.Spec) string {
+	sum := sha256.Sum256(spec.Document)
+	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
 // listSpecs answers all, a file's before the uploaded ones (spec/azure.md 4).

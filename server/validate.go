@@ -3,8 +3,6 @@ package server
 import (
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -15,9 +13,6 @@ import (
 // only a body that cannot be read at all is refused.
 func (s *Server) validate(c echo.Context) error {
 	d := gate.Dialect(c.QueryParam("dialect"))
-	if known := append([]string{string(gate.Azure)}, attachable()...); d != "" && !slices.Contains(known, string(d)) {
-		return gate.Errorf(gate.CodeValidation, "dialect %.40q is unknown, want one of %s", d, strings.Join(known, ", "))
-	}
 	media := mediaType(c.Request())
 	return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
 		findings, err := s.examine(d, media, body)

@@ -111,6 +111,21 @@ func (s *Store) Stat(ctx context.Context, session string) (Size, bool, error) {
 	return m.size(), true, nil
 }
 
+// Has reports whether the session has a transcript, wherever it is; no copy is
+// made.
+func (s *Store) Has(ctx context.Context, session string) (bool, error) {
+	k := keyOf(session)
+	if s.shared != nil {
+		state, err := s.shared.TextState(ctx, k)
+		return state.Generation != 0, err
+	}
+	_, err := readMeta(s.sessionDir(k))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Erase removes the session's transcript; it is no error if there is none. Copies
 // that other replicas have are not read any more, and are removed soon.
 func (s *Store) Erase(ctx context.Context, session string) error {

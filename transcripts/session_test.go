@@ -324,3 +324,38 @@ func TestReplaceLeavesOneView(t *testing.T) {
 		t.Errorf("the session has the files %v, %v; want record, view and index", files, err)
 	}
 }
+
+// TestHas looks where the transcript is, and makes no copy of it.
+func TestHas(t *testing.T) {
+	shared := newTexts()
+	for name, opt := range map[string]Options{"own": {}, "shared": {Shared: shared}} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, opt)
+			want := func(of *Store, want bool) {
+				t.Helper()
+				if got, err := of.Has(t.Context(), "s"); err != nil || got != want {
+					t.Errorf("%v, %v; want %v", got, err, want)
+				}
+			}
+			want(s, false)
+			if _, err := s.Replace(t.Context(), "s", text, strings.NewReader("a\n")); err != nil {
+				t.Fatal(err)
+			}
+			want(s, true)
+			if opt.Shared != nil {
+				want(openStore(t, opt), true) // of another replica
+				if shared.read > 0 {
+					t.Errorf("%d bytes were read", shared.read)
+				}
+			}
+			if err := s.Erase(t.Context(), "s"); err != nil {
+				t.Fatal(err)
+			}
+			want(s, false)
+		})
+	}
+	shared.down = errors.New("down")
+	if _, err := openStore(t, Options{Shared: shared}).Has(t.Context(), "s"); err == nil {
+		t.Error("nobody can say, and it says so")
+	}
+}

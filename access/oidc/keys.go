@@ -1,7 +1,9 @@
 package oidc
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -96,9 +98,15 @@ type keysInUse struct {
 	keys   *keys
 }
 
-// verify checks a signature. unreachable says that it could not be checked.
+// verify checks a signature. unreachable says that it could not be checked: there
+// are no keys to check it with.
 func (k *keysInUse) verify(ctx context.Context, jwt string) (payload []byte, unreachable, err error) {
 	i := k.issuer
+	defer func() {
+		if err != nil && i.fetch.withdrawn(k.keys.url) {
+			unreachable = err
+		}
+	}()
 	age := i.opt.Now().Sub(k.keys.at)
 	if age >= keysFresh {
 		set := oidc.NewRemoteKeySet(i.client, k.keys.url)
@@ -145,6 +153,7 @@ type fetcher struct {
 type asked struct {
 	at     time.Time
 	failed bool
+	empty  bool // it was answered by a list without keys
 }
 
 func newFetcher(transport http.RoundTripper, now func() time.Time) *fetcher {
@@ -164,7 +173,16 @@ func (f *fetcher) failed(url string) bool {
 	return f.asked[url].failed
 }
 
-// RoundTrip is [http.RoundTripper].
+// withdrawn reports whether the last list at a URL has no keys.
+func (f *fetcher) withdrawn(url string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked[url].empty
+}
+
+// RoundTrip is [http.RoundTripper]. An answer that is neither a list of keys nor
+// says where they are is none: a proxy has a page of its own, also with 200, and the
+// issuer has withdrawn no key by it.
 func (f *fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := secure(r.URL); err != nil {
 		return nil, err
@@ -176,18 +194,39 @@ func (f *fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 		f.mu.Unlock()
 		return nil, errTooSoon
 	}
-	f.asked[url] = asked{now, before.failed}
+	f.asked[url] = asked{now, before.failed, before.empty}
 	f.mu.Unlock()
 
-	resp, err := f.transport.RoundTrip(r)
+	resp, empty, err := f.answer(r)
 	f.mu.Lock()
-	f.asked[url] = asked{now, err != nil || resp.StatusCode != http.StatusOK}
+	f.asked[url] = asked{now, err != nil || resp.StatusCode != http.StatusOK, empty}
 	f.mu.Unlock()
-	if err == nil {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, maxFetched), resp.Body}
-	}
 	return resp, err
+}
+
+// answer is what the issuer says, read whole; empty says that it is a list without
+// keys.
+func (f *fetcher) answer(r *http.Request) (resp *http.Response, empty bool, err error) {
+	if resp, err = f.transport.RoundTrip(r); err != nil {
+		return nil, false, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxFetched))
+	if err != nil {
+		return nil, false, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if resp.StatusCode != http.StatusOK {
+		return resp, false, nil
+	}
+	var says struct {
+		Keys []struct { // nil: it is no list of keys
+			Algorithm string `json:"alg"`
+		} `json:"keys"`
+		KeysURL string `json:"jwks_uri"`
+	}
+	if err := json.Unmarshal(body, &says); err != nil || says.Keys == nil && says.KeysURL == "" {
+		return nil, false, errors.New("the issuer's answer is neither a list of keys nor says where they are")
+	}
+	return resp, says.KeysURL == "" && len(says.Keys) == 0, nil
 }

@@ -441,3 +441,97 @@ func TestCallerThatGoesAway(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// TestKeysOutliveAnAnswerThatIsNone: an issuer whose proxy answers with a
+// maintenance page, also with 200, has withdrawn no key.
+func TestKeysOutliveAnAnswerThatIsNone(t *testing.T) {
+	for name, body := range map[string]string{"a page": "<html>back soon</html>", "an object": `{}`, "null": `null`, "keys that are none": `{"keys":null}`, "a broken list": `{"keys":[7]}`, "nothing": "\n"} {
+		t.Run(name, func(t *testing.T) {
+			i := newIssuer(t)
+			key := newKey(t, "k1", jose.RS256)
+			i.publish(key)
+			v, c := newVerifier(t, i, everything())
+			ask := func() error {
+				_, err := v.Verify(t.Context(), sign(t, key, i.claims(c, nil)))
+				return err
+			}
+			if err := ask(); err != nil {
+				t.Fatal(err)
+			}
+			i.mu.Lock()
+			i.body = body
+			i.mu.Unlock()
+			c.pass(keysFresh)
+			for n := range 3 {
+				if err := ask(); err != nil {
+					t.Errorf("token %d by a key that was good: %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// TestAnIssuerWithoutKeysMakesNoTokenBad: where nothing can be checked a token is not
+// wrong, since a host takes a 401 for "allow"; and keys that are withdrawn end.
+func TestAnIssuerWithoutKeysMakesNoTokenBad(t *testing.T) {
+	for name, body := range map[string]string{"a page": "<html>back soon</html>", "an object": `{}`, "nothing": "\n", "no keys": `{"keys":[]}`} {
+		t.Run(name, func(t *testing.T) {
+			i := newIssuer(t)
+			key := newKey(t, "k1", jose.RS256)
+			i.publish(key)
+			v, c := newVerifier(t, i, everything())
+			ask := func() gate.Code {
+				_, err := v.Verify(t.Context(), sign(t, key, i.claims(c, nil)))
+				if err == nil {
+					return ""
+				}
+				return gate.CodeOf(err)
+			}
+			say := func(body string) {
+				i.mu.Lock()
+				defer i.mu.Unlock()
+				i.body = body
+			}
+			say(body)
+			for range 2 { // the second is not asked for
+				if code := ask(); code != gate.CodeOverloaded {
+					t.Errorf("from the start: %s", code)
+				}
+			}
+			c.pass(fetchEvery)
+			say("")
+			code := ask()
+			for n := 0; code != "" && n < 500; n++ { // a token that comes with the last answer shares it
+				time.Sleep(10 * time.Millisecond)
+				code = ask()
+			}
+			if code != "" {
+				t.Errorf("with keys: %s", code)
+			}
+			say(body)
+			c.pass(keysStale)
+			if code := ask(); code != gate.CodeOverloaded {
+				t.Errorf("a day later: %s", code)
+			}
+		})
+	}
+	t.Run("keys that are withdrawn end", func(t *testing.T) {
+		i := newIssuer(t)
+		key := newKey(t, "k1", jose.RS256)
+		i.publish(key)
+		v, c := newVerifier(t, i, everything())
+		token := func() error { _, err := v.Verify(t.Context(), sign(t, key, i.claims(c, nil))); return err }
+		if err := token(); err != nil {
+			t.Fatal(err)
+		}
+		i.mu.Lock()
+		i.body = `{"keys":[]}`
+		i.mu.Unlock()
+		c.pass(keysFresh)
+		for range 2 {
+			if code := gate.CodeOf(token()); code != gate.CodeOverloaded {
+				t.Errorf("a token by a key that was withdrawn: %s", code)
+			}
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -89,19 +90,35 @@ type namedStore interface {
 }
 
 // openStore opens the database of the server file, or SQLite in the data
-// directory.
-func openStore(ctx context.Context, cfg config.Server, data sharing) (namedStore, error) {
+// directory. conversation says whether a session's conversation is kept; nil: none
+// is.
+func openStore(ctx context.Context, cfg config.Server, data sharing, conversation func(context.Context, string) (bool, error)) (namedStore, error) {
 	if cfg.Database == "" {
 		return sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
-			Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
+			Lock: data == alone, Retention: cfg.Retention.Records, Conversation: conversation, Now: time.Now})
 	}
-	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records})
+	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records, Conversation: conversation})
 	return store, databaseError(err)
+}
+
+// shelf is the transcripts for a store that is opened before they are.
+type shelf struct {
+	opened atomic.Pointer[transcripts.Store]
+}
+
+// has reports whether a session's conversation is kept.
+func (s *shelf) has(ctx context.Context, session string) (bool, error) {
+	t := s.opened.Load()
+	if t == nil {
+		return false, errors.New("the transcripts are not open yet")
+	}
+	return t.Has(ctx, session)
 }
 
 // buildOn wires an app on the store and the data directory.
 func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(string) string) (*app, error) {
-	store, err := openStore(ctx, cfg, data)
+	var conversations shelf
+	store, err := openStore(ctx, cfg, data, conversations.has)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +127,7 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	conversations.opened.Store(a.transcripts)
 	a.store, a.gate.Store = store, store
 	a.closers = append(a.closers, store.Close)
 	return a, nil

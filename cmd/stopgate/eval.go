@@ -244,6 +244,8 @@ func (noStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) {
 	return gate.Counts{}, nil
 }
 
+func (noStore) Erasure(context.Context, string) (gate.Erasure, error) { return gate.NeverErased, nil }
+
 func (noStore) Commit(_ context.Context, c gate.Commit) error {
 	c.Settle(c.Seen)
 	return nil

@@ -337,6 +337,8 @@ func (s lostStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) 
 	return gate.Counts{}, s.err
 }
 
+func (s lostStore) Erasure(context.Context, string) (gate.Erasure, error) { return 0, s.err }
+
 func (s lostStore) Commit(context.Context, gate.Commit) error { return s.err }
 
 func (s lostStore) SetActive(context.Context, string, string, bool, gate.Actor) error { return s.err }

@@ -55,11 +55,24 @@ func TestHostsAreStopped(t *testing.T) {
 			want         int
 		}{
 			{"nobody", `{}`, 404}, {"claude-code", `{"hook_event_name":`, 400}, {"claude-code", `{}`, 400},
-			{"claude-code?deadline=0", `{"hook_event_name":"Stop"}`, 400}, {"claude-code?deadline=NaN", `{"hook_event_name":"Stop"}`, 400},
+			{"antigravity", `{"tool_call":{}}`, 400},
 		} {
 			if status, answer := s.do(http.MethodPost, "/v1/hooks/"+c.url, "application/json", []byte(c.payload)); status != c.want {
 				t.Errorf("%s %s: %d %s, want %d", c.url, c.payload, status, answer, c.want)
 			}
+		}
+	})
+	t.Run("a URL that is wrong is the gate's to answer, and recorded", func(t *testing.T) {
+		for url, payload := range map[string]string{"claude-code?agnet=marker": `{"hook_event_name":"Stop"}`, "claude-code?deadline=NaN": `{"hook_event_name":"Stop"}`,
+			"antigravity?event=pre_tool_executoin": `{"tool_call":{"name":"code_execution"}}`} {
+			status, answer := s.do(http.MethodPost, "/v1/hooks/"+url, "application/json", []byte(payload))
+			if status != http.StatusOK || strings.Contains(string(answer), "block") || strings.Contains(string(answer), "deny") {
+				t.Errorf("%s: %d %s", url, status, answer)
+			}
+		}
+		_, metrics := s.do(http.MethodGet, "/metrics", "", nil)
+		if !strings.Contains(string(metrics), `stopgate_gate_errors_total{code="bad_query"} 3`) {
+			t.Error("they are not counted")
 		}
 	})
 	t.Run("a failure of the gate's is recorded and degraded", func(t *testing.T) {

@@ -52,7 +52,7 @@ func (k keyPlace) open(p process, mayMake bool) (keys, error) {
 		return nil, exit{exitInput, fmt.Errorf("data directory %q holds no store: name it with --data, or a server with --server", cfg.Data)}
 	}
 	cfg.Retention = config.Retention{} // a key command deletes nothing
-	store, err := openStore(p.ctx, cfg, shared)
+	store, err := openStore(p.ctx, cfg, shared, nil)
 	if err != nil {
 		return nil, err
 	}

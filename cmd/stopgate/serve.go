@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -150,6 +151,7 @@ func listenError(address string, err error) error {
 func watch(ctx context.Context, dir string, policies *gate.Policies, log *slog.Logger) error {
 	loaded, failed := make(chan struct{}), make(chan error, 1)
 	first := sync.OnceFunc(func() { close(loaded) })
+	told := map[string][]gate.Finding{}
 	go func() {
 		failed <- config.WatchSpecs(ctx, dir, func(specs []*gate.Spec, findings map[string][]gate.Finding) {
 			policies.SetFiles(specs)
@@ -158,7 +160,8 @@ func watch(ctx context.Context, dir string, policies *gate.Policies, log *slog.L
 			} else {
 				log.Info("specs loaded", "directory", dir, "resources", len(specs))
 			}
-			logFindings(log, findings)
+			logFindings(log, findings, told)
+			told = findings
 			first()
 		})
 	}()
@@ -170,8 +173,13 @@ func watch(ctx context.Context, dir string, policies *gate.Policies, log *slog.L
 	}
 }
 
-func logFindings(log *slog.Logger, findings map[string][]gate.Finding) {
+// logFindings logs what is to be said of each file, but what was told before: a
+// directory is read anew whenever one of its files changes.
+func logFindings(log *slog.Logger, findings, told map[string][]gate.Finding) {
 	for file, list := range findings {
+		if slices.Equal(list, told[file]) {
+			continue
+		}
 		for _, f := range list {
 			if f.Severity == gate.SeverityError {
 				log.Error("spec file has errors: its last good version stays in force", "file", file, "finding", f.String())

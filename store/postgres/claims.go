@@ -18,24 +18,24 @@ func (s *Store) SessionAgents(ctx context.Context, id string) (agents []string, 
 		if err != nil {
 			return err
 		}
-		agents, err = readAgents(rows)
+		agents, err = readNames(rows)
 		return err
 	})
 	return agents, err
 }
 
-func readAgents(rows pgx.Rows) ([]string, error) {
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (agent string, err error) {
-		err = row.Scan((*text)(&agent))
-		return agent, err
+func readNames(rows pgx.Rows) ([]string, error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (name string, err error) {
+		err = row.Scan((*text)(&name))
+		return name, err
 	})
 }
 
 // ClaimSession makes a session belong to an agent, too. Who claims one holds its
 // lock; the agents of events join without asking, as nobody asks them either.
 func (s *Store) ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error {
-	if id == "" || agent == "" {
-		return gate.Errorf(gate.CodeValidation, "claim needs a session and an agent")
+	if id == "" {
+		return gate.Errorf(gate.CodeValidation, "claim needs a session")
 	}
 	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, lockOf("claim", id)); err != nil {
@@ -45,7 +45,7 @@ func (s *Store) ClaimSession(ctx context.Context, id, agent string, mine func(ag
 		if err != nil {
 			return err
 		}
-		agents, err := readAgents(rows)
+		agents, err := readNames(rows)
 		if err != nil {
 			return err
 		}

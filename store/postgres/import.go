@@ -92,7 +92,7 @@ func (w *taking) rows(ctx context.Context, dump record.Dump) error {
 		return err
 	}
 	if err := take(ctx, w, "evaluation_hooks", []string{"seq", "hook"},
-		dump.Hooks, func(h record.Hook) []any { return []any{h.Seq, hookSum(h.Name)} }); err != nil {
+		dump.Hooks, func(h record.Hook) []any { return []any{h.Seq, sumOf(h.Name)} }); err != nil {
 		return err
 	}
 	if err := take(ctx, w, "specs", []string{"seq", "kind", "name", "version", "etag", "document", "by", "at", "deleted", "born"},
@@ -116,8 +116,8 @@ func (w *taking) rows(ctx context.Context, dump record.Dump) error {
 
 // access takes over who may do what, and who has changed what.
 func (w *taking) access(ctx context.Context, dump record.Dump) error {
-	if err := take(ctx, w, "session_agents", []string{"session", "agent"},
-		dump.Claims, func(c record.Claim) []any { return []any{bytesOf(c.Session), bytesOf(c.Agent)} }); err != nil {
+	if err := take(ctx, w, "session_agents", []string{"session", "agent", "at"},
+		dump.Claims, func(c record.Claim) []any { return []any{bytesOf(c.Session), bytesOf(c.Agent), c.At} }); err != nil {
 		return err
 	}
 	if err := take(ctx, w, "keys", []string{"seq", "id", "name", "hash", "scopes", "agents", "created", "created_by", "expires", "revoked", "used"},

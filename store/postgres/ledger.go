@@ -44,9 +44,9 @@ func scanCounts(row pgx.Row) (c gate.Counts, err error) {
 // holds up other commits of its session. A Settle that panics fails its own
 // commit only.
 //
-// [gate.ErrStale]: as c.Stale says. CodeConflict: the key in c.Idempotency was
-// answered by another; CodeIdempotencyMismatch: it belongs to another body. In
-// all three cases nothing was stored.
+// [gate.ErrStale]: as c.Stale says. [gate.ErrErased]: as c.Erasure. CodeConflict:
+// the key in c.Idempotency was answered by another; CodeIdempotencyMismatch: it
+// belongs to another body. In all these cases nothing was stored.
 func (s *Store) Commit(ctx context.Context, c gate.Commit) error {
 	w := &commit{Commit: c}
 	if c.Idempotency.Key != (gate.IdempotencyKey{}) {
@@ -75,7 +75,8 @@ type commit struct {
 	settled gate.Counts // what next and row were settled with
 	next    gate.Counts
 	row     record.Row
-	unknown bool // it was committed before, or not
+	unknown bool         // it was committed before, or not
+	erased  gate.Erasure // the session's last, as it is; looked up where Erasure is set
 }
 
 // settle asks for what is to be stored with these counts, and encodes it.
@@ -95,6 +96,9 @@ func (w *commit) apply(ctx context.Context, tx pgx.Tx) error {
 	key, now, stored, err := w.look(ctx, tx)
 	if err != nil || stored {
 		return err
+	}
+	if w.erased > w.Erasure {
+		return gate.ErrErased
 	}
 	has, err := w.claim.held(key)
 	if err != nil {
@@ -139,6 +143,10 @@ func (w *commit) look(ctx context.Context, tx pgx.Tx) (key keyRow, now gate.Coun
 	var batch pgx.Batch
 	if w.claim.id != nil {
 		lock(&batch, lockOf("key", string(w.claim.id)))
+	}
+	w.erased = 0
+	if w.Erasure != 0 {
+		lookForErasure(&batch, w.row.Session, &w.erased)
 	}
 	now = w.Seen // until the row says otherwise: an earlier try may have settled with other counts
 	if w.Key.Session == "" {

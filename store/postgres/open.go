@@ -51,12 +51,17 @@ type Options struct {
 	// a day counts as a day, since an answer must be there to be given again
 	// for as long as its Idempotency-Key.
 	Retention time.Duration
+	// Conversation says whether a session's conversation is kept, which is not here:
+	// then whose the session is stays known, however old its records are. nil: none
+	// is.
+	Conversation func(ctx context.Context, session string) (bool, error)
 }
 
 // Store is a [gate.Store]; see the package comment.
 type Store struct {
 	where     string
 	retention time.Duration
+	kept      func(ctx context.Context, session string) (bool, error) // Options.Conversation
 	pool      *pgxpool.Pool
 	listener  *pgx.ConnConfig // of the connection that hears of changes
 	pollEvery time.Duration   // how often it is looked for changes that were not heard of
@@ -93,8 +98,11 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 	}
 	listener := cfg.ConnConfig.Copy()
 	listener.RuntimeParams["application_name"] += " listener"
-	s := &Store{where: Where(opt.URL), retention: opt.Retention, pool: pool, listener: listener, pollEvery: pollEvery, patience: Patience,
+	s := &Store{where: Where(opt.URL), retention: opt.Retention, kept: opt.Conversation, pool: pool, listener: listener, pollEvery: pollEvery, patience: Patience,
 		long: make(chan struct{}, max(1, cfg.MaxConns/2))}
+	if s.kept == nil {
+		s.kept = func(context.Context, string) (bool, error) { return false, nil }
+	}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.running.Go(s.sweeping)
 	return s, nil

@@ -65,8 +65,8 @@ func nextFree(ctx context.Context, tx pgx.Tx, seq int64) (int64, error) {
 	}
 }
 
-// hookSum is a hook's name in the table that finds records by it.
-func hookSum(name string) []byte {
+// sumOf is a name where an index has its sum.
+func sumOf(name string) []byte {
 	sum := sha256.Sum256([]byte(name))
 	return sum[:]
 }
@@ -74,7 +74,7 @@ func hookSum(name string) []byte {
 func hookSums(names []string) [][]byte {
 	sums := make([][]byte, len(names))
 	for i, name := range names {
-		sums[i] = hookSum(name)
+		sums[i] = sumOf(name)
 	}
 	return sums
 }
@@ -174,14 +174,20 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 	}
 	if f.Hook != "" {
 		from, order = `stopgate.evaluation_hooks AS h JOIN stopgate.evaluations AS e ON e.seq = h.seq`, `h.seq`
-		add(`h.hook = ?`, hookSum(f.Hook))
+		add(`h.hook = ?`, sumOf(f.Hook))
 	}
 	if f.Agent != "" {
 		add(`sha256(e.agent) = sha256(?)`, bytesOf(f.Agent))
 	}
 	if f.Agents != nil {
-		condition, patterns := ofAgents(f.Agents, len(args)+1)
+		first := len(args) + 1
+		condition, patterns := ofAgents(`e.agent`, f.Agents, first)
 		where, args = append(where, condition), append(args, patterns...)
+		if len(patterns) > 0 {
+			others, _ := ofAgents(`a.agent`, f.Agents, first)
+			where = append(where, `(e.session = '' OR NOT EXISTS (
+				SELECT FROM stopgate.session_agents AS a WHERE sha256(a.session) = sha256(e.session) AND NOT `+others+`))`)
+		}
 	}
 	if f.Session != "" {
 		add(`e.session <> '' AND sha256(e.session) = sha256(?)`, bytesOf(f.Session))

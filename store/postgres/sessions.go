@@ -59,27 +59,3 @@ func (s *Store) agentCounts(ctx context.Context, session string) (agents []gate.
 	})
 	return agents, err
 }
-
-// EraseSession removes counts, activations, claims and records of the session, and the
-// idempotency keys that those records answered, in one transaction. The server's
-// vacuum then overwrites the bytes, in its own time.
-func (s *Store) EraseSession(ctx context.Context, id string) error {
-	if id == "" {
-		return nil
-	}
-	const mine = ` FROM stopgate.evaluations WHERE session <> '' AND sha256(session) = sha256($1)`
-	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		var batch pgx.Batch
-		for _, text := range []string{
-			`DELETE FROM stopgate.idempotency WHERE id IN (SELECT idempotency` + mine + `)`,
-			`DELETE` + mine,
-			`DELETE FROM stopgate.counts WHERE sha256(session) = sha256($1)`,
-			`DELETE FROM stopgate.activations WHERE sha256(session) = sha256($1)`,
-			`DELETE FROM stopgate.session_agents WHERE sha256(session) = sha256($1)`,
-			`UPDATE stopgate.audit SET session = '' WHERE session <> '' AND sha256(session) = sha256($1)`, // that somebody switched a hook stays
-		} {
-			batch.Queue(text, bytesOf(id))
-		}
-		return tx.SendBatch(ctx, &batch).Close()
-	})
-}

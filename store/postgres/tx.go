@@ -213,7 +213,8 @@ func lockOf(parts ...string) int64 {
 
 // lock takes advisory locks until the transaction ends, one statement each: what
 // is read after it sees what the lock's last holder has written. Everybody who
-// takes several does so in one order: a key's, a session's.
+// takes several does so in one order: a key's, that of a session's erasure, a
+// session's.
 func lock(batch *pgx.Batch, number int64) {
 	batch.Queue(`SELECT pg_advisory_xact_lock($1)`, number)
 }

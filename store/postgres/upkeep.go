@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"stopgate/store/record"
 )
@@ -31,21 +32,30 @@ func (s *Store) sweeping() {
 	}
 }
 
-// sweep deletes records beyond their retention and idempotency keys beyond
-// their day, in small transactions. Of several replicas that sweep at once one
-// does, and a row that is in use waits for the next time.
+// sweep deletes records beyond their retention and what is known of their
+// sessions, and idempotency keys and erasures beyond their day, in small
+// transactions. Of several replicas that sweep at once one does, and a row that is
+// in use waits for the next time.
 func (s *Store) sweep(ctx context.Context) error {
 	if s.retention > 0 {
+		age := max(s.retention, record.KeyLife)
 		err := s.dropAll(ctx, `DELETE FROM stopgate.evaluations WHERE seq IN (
-				SELECT seq FROM stopgate.evaluations WHERE seq < ((`+nowMillis+` - $1::bigint) * 1000000) ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-			max(s.retention, record.KeyLife))
+				SELECT seq FROM stopgate.evaluations WHERE seq < ((`+nowMillis+` - $1::bigint) * 1000000) ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED)`, age)
+		if err == nil {
+			err = s.sweepSessions(ctx, age)
+		}
 		if err != nil {
 			return err
 		}
 	}
-	return s.dropAll(ctx, `DELETE FROM stopgate.idempotency WHERE id IN (
+	err := s.dropAll(ctx, `DELETE FROM stopgate.idempotency WHERE id IN (
 			SELECT id FROM stopgate.idempotency WHERE reserved <= `+nowMillis+` - $1::bigint AND (evaluation IS NOT NULL OR lease <= `+nowMillis+`)
 			ORDER BY reserved LIMIT $2 FOR UPDATE SKIP LOCKED)`, record.KeyLife)
+	if err != nil {
+		return err
+	}
+	return s.dropAll(ctx, `DELETE FROM stopgate.erasures WHERE session IN (
+			SELECT session FROM stopgate.erasures WHERE at <= `+nowMillis+` - $1::bigint LIMIT $2 FOR UPDATE SKIP LOCKED)`, record.KeyLife)
 }
 
 // dropAll repeats a deletion, whose arguments are an age in milliseconds and a
@@ -64,6 +74,55 @@ func (s *Store) dropAll(ctx context.Context, text string, age time.Duration) err
 			return err
 		})
 		if err != nil || dropped < dropLimit {
+			return err
+		}
+	}
+}
+
+// unrecorded is the condition that a session has no record any more.
+func unrecorded(session string) string {
+	return `NOT EXISTS (SELECT FROM stopgate.evaluations AS e WHERE e.session <> '' AND sha256(e.session) = sha256(` + session + `))`
+}
+
+// sweepSessions forgets the sessions whose claims are older than an age and that
+// have no record any more, unless their conversation is kept: who could use that
+// still can. Then they are looked at again after as long.
+func (s *Store) sweepSessions(ctx context.Context, age time.Duration) error {
+	for {
+		var idle []string
+		err := s.read(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+			rows, err := conn.Query(ctx, `SELECT DISTINCT session FROM stopgate.session_agents AS a
+				WHERE at < `+nowMillis+` - $1::bigint AND `+unrecorded(`a.session`)+` LIMIT $2`, age.Milliseconds(), dropLimit)
+			if err != nil {
+				return err
+			}
+			idle, err = readNames(rows)
+			return err
+		})
+		if err != nil || len(idle) == 0 {
+			return err
+		}
+		var kept, gone [][]byte
+		for _, id := range idle {
+			keep, err := s.kept(ctx, id)
+			if err != nil {
+				return err
+			}
+			if keep {
+				kept = append(kept, sumOf(id))
+			} else {
+				gone = append(gone, sumOf(id))
+			}
+		}
+		err = s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			var batch pgx.Batch
+			batch.Queue(`UPDATE stopgate.session_agents SET at = `+nowMillis+` WHERE sha256(session) = ANY ($1::bytea[])`, kept)
+			batch.Queue(`DELETE FROM stopgate.counts AS c WHERE sha256(session) = ANY ($1::bytea[]) AND `+unrecorded(`c.session`), gone)
+			batch.Queue(`DELETE FROM stopgate.session_agents AS a WHERE sha256(session) = ANY ($1::bytea[]) AND at < `+nowMillis+` - $2::bigint
+				AND `+unrecorded(`a.session`), gone, age.Milliseconds())
+			return tx.SendBatch(ctx, &batch).Close()
+		})
+		if err != nil {
 			return err
 		}
 	}

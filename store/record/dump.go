@@ -7,7 +7,8 @@ import (
 )
 
 // Dump is everything that a store holds, as of one moment, for another to take
-// over. Each sequence is read once, and ends with its first error.
+// over, but the erasures, which are remembered for evaluations that run: none does.
+// Each sequence is read once, and ends with its first error.
 type Dump struct {
 	Counts      iter.Seq2[Counts, error]
 	Evaluations iter.Seq2[Evaluation, error]
@@ -72,7 +73,10 @@ type Key struct {
 }
 
 // Claim is an agent that a session belongs to.
-type Claim struct{ Session, Agent string }
+type Claim struct {
+	Session, Agent string
+	At             int64 // Unix milliseconds
+}
 
 // Change is an audit entry with its place; At stands for its Time.
 type Change struct {

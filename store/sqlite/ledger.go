@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -33,11 +34,11 @@ func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, er
 // writer's goroutine, inside the transaction, where it holds up every other
 // write. A Settle that panics fails its own commit only.
 //
-// [gate.ErrStale]: as c.Stale says. CodeConflict: the key in c.Idempotency was
-// answered by another; CodeIdempotencyMismatch: it belongs to another body. In
-// all three cases nothing was stored.
+// [gate.ErrStale]: as c.Stale says. [gate.ErrErased]: as c.Erasure. CodeConflict:
+// the key in c.Idempotency was answered by another; CodeIdempotencyMismatch: it
+// belongs to another body. In all these cases nothing was stored.
 func (s *Store) Commit(ctx context.Context, c gate.Commit) error {
-	w := &commit{Commit: c}
+	w := &commit{Commit: c, at: s.opt.Now().UnixMilli()}
 	if c.Idempotency.Key != (gate.IdempotencyKey{}) {
 		w.claim = claimOf(c.Idempotency, s.opt.Now())
 	}
@@ -54,6 +55,7 @@ type commit struct {
 	settled gate.Counts // what next and row were settled with
 	next    gate.Counts
 	row     record.Row
+	at      int64 // Unix milliseconds
 }
 
 func (w *commit) size() int { return w.row.Size() }
@@ -72,6 +74,11 @@ func (w *commit) settle(now gate.Counts) (err error) {
 }
 
 func (w *commit) apply(c *conn) error {
+	if w.Erasure != 0 {
+		if erased, err := erasedSince(c, w.row.Session, w.Erasure); err != nil || erased {
+			return cmp.Or(err, error(gate.ErrErased))
+		}
+	}
 	var key holding
 	if w.claim.id != nil {
 		var err error
@@ -100,7 +107,7 @@ func (w *commit) apply(c *conn) error {
 		return err
 	}
 	if w.row.Session != "" {
-		if err := joinSession(c, w.row.Session, w.row.Agent); err != nil {
+		if err := joinSession(c, w.row.Session, w.row.Agent, w.at); err != nil {
 			return err
 		}
 	}

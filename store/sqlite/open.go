@@ -45,22 +45,27 @@ type Options struct {
 	// a day counts as a day, since an answer must be there to be given again
 	// for as long as its Idempotency-Key.
 	Retention time.Duration
-	Now       func() time.Time
+	// Conversation says whether a session's conversation is kept, which is not here:
+	// then whose the session is stays known, however old its records are. nil: none
+	// is.
+	Conversation func(ctx context.Context, session string) (bool, error)
+	Now          func() time.Time
 }
 
 // Store is a [gate.Store]; see the package comment.
 type Store struct {
-	opt      Options
-	file     string
-	identity os.FileInfo // of file, as it was opened
-	claim    *claim      // nil without Lock
-	reads    *sql.DB
-	countsOf *sql.Stmt
-	activeOf *sql.Stmt
-	writer   *writer
-	upkeep   *upkeep
-	closing  sync.Once
-	closed   error
+	opt       Options
+	file      string
+	identity  os.FileInfo // of file, as it was opened
+	claim     *claim      // nil without Lock
+	reads     *sql.DB
+	countsOf  *sql.Stmt
+	activeOf  *sql.Stmt
+	erasureOf *sql.Stmt
+	writer    *writer
+	upkeep    *upkeep
+	closing   sync.Once
+	closed    error
 }
 
 var _ gate.Store = (*Store)(nil)
@@ -78,6 +83,9 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 	}
 	if opt.Dir == "" || opt.Now == nil {
 		return nil, errors.New("store needs a directory and a clock")
+	}
+	if opt.Conversation == nil {
+		opt.Conversation = func(context.Context, string) (bool, error) { return false, nil }
 	}
 	dir, err := filepath.Abs(opt.Dir)
 	if err != nil {
@@ -118,6 +126,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return explain(err)
 	}
 	if s.activeOf, err = s.reads.PrepareContext(ctx, selectActive); err != nil {
+		return explain(err)
+	}
+	if s.erasureOf, err = s.reads.PrepareContext(ctx, selectErasure); err != nil {
 		return explain(err)
 	}
 	s.writer = startWriter(func() (*conn, error) { return openConn(s.file, s.opt) }, s.present)

@@ -96,6 +96,11 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 	if f.Agents != nil {
 		term, patterns := ofAgents(`e.agent`, f.Agents)
 		where, args = append(where, term), append(args, patterns...)
+		if len(patterns) > 0 {
+			term, patterns = ofAgents(`a.agent`, f.Agents)
+			where = append(where, `(e.session = '' OR NOT EXISTS (SELECT 1 FROM session_agents AS a WHERE a.session = e.session AND NOT `+term+`))`)
+			args = append(args, patterns...)
+		}
 	}
 	if f.Session != "" {
 		add(`e.session <> '' AND e.session = ?`, f.Session)

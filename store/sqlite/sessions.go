@@ -81,15 +81,16 @@ const selectSessionAgents = `SELECT agent FROM session_agents WHERE session = ? 
 
 // ClaimSession makes a session belong to an agent, too.
 func (s *Store) ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error {
-	if id == "" || agent == "" {
-		return gate.Errorf(gate.CodeValidation, "claim needs a session and an agent")
+	if id == "" {
+		return gate.Errorf(gate.CodeValidation, "claim needs a session")
 	}
-	return s.writer.do(ctx, claimSession{id, agent, mine})
+	return s.writer.do(ctx, claimSession{id, agent, mine, s.opt.Now().UnixMilli()})
 }
 
 type claimSession struct {
 	id, agent string
 	mine      func(string) bool
+	at        int64 // Unix milliseconds
 }
 
 func (w claimSession) apply(c *conn) error {
@@ -101,45 +102,10 @@ func (w claimSession) apply(c *conn) error {
 	if foreign {
 		return gate.Errorf(gate.CodeNotFound, "session %q is not known", w.id)
 	}
-	return joinSession(c, w.id, w.agent)
+	return joinSession(c, w.id, w.agent, w.at)
 }
 
 // joinSession makes the session belong to the agent; most often it does.
-func joinSession(c *conn, id, agent string) error {
-	return c.exec(`INSERT OR IGNORE INTO session_agents (session, agent) VALUES (?, ?)`, id, agent)
-}
-
-// EraseSession removes counts, activations, claims and records of the session,
-// and the idempotency keys that those records answered, in one transaction. The bytes
-// are overwritten (secure_delete), and the WAL, which may still hold older
-// copies, is emptied as soon as no reader stands on it.
-func (s *Store) EraseSession(ctx context.Context, id string) error {
-	if id == "" {
-		return nil
-	}
-	if err := s.writer.do(ctx, eraseSession{id}); err != nil {
-		return err
-	}
-	s.upkeep.emptyWAL()
-	return nil
-}
-
-type eraseSession struct{ id string }
-
-func (w eraseSession) apply(c *conn) error {
-	const mine = `FROM evaluations WHERE session <> '' AND session = ?1`
-	for _, text := range []string{
-		`DELETE FROM idempotency WHERE id IN (SELECT idempotency ` + mine + `)`,
-		`DELETE FROM evaluation_hooks WHERE seq IN (SELECT seq ` + mine + `)`,
-		`DELETE ` + mine,
-		`DELETE FROM counts WHERE session = ?1`,
-		`DELETE FROM activations WHERE session = ?1`,
-		`DELETE FROM session_agents WHERE session = ?1`,
-		`UPDATE audit SET session = '' WHERE session <> '' AND session = ?1`, // that somebody switched a hook stays
-	} {
-		if err := c.exec(text, w.id); err != nil {
-			return err
-		}
-	}
-	return nil
+func joinSession(c *conn, id, agent string, at int64) error {
+	return c.exec(`INSERT OR IGNORE INTO session_agents (session, agent, at) VALUES (?, ?, ?)`, id, agent, at)
 }

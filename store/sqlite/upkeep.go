@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"stopgate/store/record"
 )
 
 const (
@@ -86,68 +84,4 @@ func (u *upkeep) sweeping(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-}
-
-// sweep deletes records beyond their retention and idempotency keys beyond
-// their day, in small transactions. It writes only when there is something.
-func (s *Store) sweep(ctx context.Context) error {
-	now := s.opt.Now()
-	if s.opt.Retention > 0 {
-		err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM evaluations WHERE seq < ?)`,
-			dropRecords(record.Nanos(now.Add(-max(s.opt.Retention, record.KeyLife)))))
-		if err != nil {
-			return err
-		}
-	}
-	return s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM idempotency WHERE seq = (SELECT min(seq) FROM idempotency) AND reserved <= ?)`,
-		dropKeys(now.Add(-record.KeyLife).UnixMilli(), now.UnixMilli()))
-}
-
-// dropAll repeats a drop until it finds no more.
-func (s *Store) dropAll(ctx context.Context, due string, d *drop) error {
-	var some bool
-	if err := s.reads.QueryRowContext(ctx, due, d.args[0]).Scan(&some); err != nil || !some {
-		return explain(err)
-	}
-	for {
-		if err := s.writer.do(ctx, d); err != nil || d.dropped == 0 {
-			return err
-		}
-	}
-}
-
-// drop deletes a bounded number of rows, so that no commit waits long for it.
-type drop struct {
-	texts   []string
-	args    []any
-	dropped int64 // rows that the last text deleted
-}
-
-// dropLimit is how many rows one drop deletes.
-const dropLimit = 200
-
-func (w *drop) apply(c *conn) (err error) {
-	for _, text := range w.texts {
-		if w.dropped, err = c.execCount(text, w.args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func dropRecords(before int64) *drop {
-	const old = ` WHERE seq IN (SELECT seq FROM evaluations WHERE seq < ?1 ORDER BY seq LIMIT ?2)`
-	return &drop{args: []any{before, int64(dropLimit)}, texts: []string{
-		`DELETE FROM evaluation_hooks` + old,
-		`DELETE FROM evaluations` + old,
-	}}
-}
-
-// dropKeys looks at the oldest reservations only; those that are still running
-// stay.
-func dropKeys(reserved, now int64) *drop {
-	return &drop{args: []any{reserved, now, int64(dropLimit)}, texts: []string{
-		`DELETE FROM idempotency WHERE seq IN (SELECT seq FROM idempotency ORDER BY seq LIMIT ?3)
-			AND reserved <= ?1 AND (evaluation IS NOT NULL OR lease <= ?2)`,
-	}}
 }

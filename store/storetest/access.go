@@ -212,7 +212,10 @@ func claims(t *testing.T, s gate.Store) {
 	want("s1", "a", "b")
 	want("s2")
 	wantCode(t, s.ClaimSession(t.Context(), "", "a", only("*")), gate.CodeValidation)
-	wantCode(t, s.ClaimSession(t.Context(), "s3", "", only("*")), gate.CodeValidation)
+	wantNoError(t, s.ClaimSession(t.Context(), "s3", "a", only("a")))
+	wantNoError(t, s.ClaimSession(t.Context(), "s3", gate.Nobody, only("*")))
+	want("s3", gate.Nobody, "a")
+	wantCode(t, s.ClaimSession(t.Context(), "s3", "a", only("a*")), gate.CodeNotFound)
 
 	for n, agent := range []string{"x", "y", "x"} {
 		commit(t, s, with(Record(n+1), func(r *gate.Record) { r.Session, r.Agent = "s4", agent }))

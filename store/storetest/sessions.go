@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -78,5 +79,82 @@ func eraseSession(t *testing.T, s gate.Store) {
 	wantNoError(t, s.EraseSession(t.Context(), ""))
 	if diff := cmp.Diff([]string{ID(3), ID(2)}, list(t, s, gate.RecordFilter{})); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
+// erasedWhileJudged: an evaluation that began before its session was erased does
+// not bring it back, nor answer its key; one that began later is stored.
+func erasedWhileJudged(t *testing.T, s gate.Store) {
+	last := func(session string) gate.Erasure {
+		t.Helper()
+		e, err := s.Erasure(t.Context(), session)
+		wantNoError(t, err)
+		return e
+	}
+	request := gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "k"}}
+	judged := func(n int, session string, seen gate.Erasure) error {
+		c := rejection(gate.LedgerKey{Agent: "builder", Session: session}, gate.Counts{}, n)
+		c.Erasure, c.Idempotency = seen, request
+		return s.Commit(t.Context(), c)
+	}
+	if e := last("s1"); e != gate.NeverErased {
+		t.Errorf("the erasure of a session that nobody knows is %d", e)
+	}
+	before := last("s1")
+	wantNoError(t, s.EraseSession(t.Context(), "s1"))
+	if err := judged(1, "s1", before); !errors.Is(err, gate.ErrErased) {
+		t.Errorf("commit of what was judged before: %v", err)
+	}
+	_, err := s.Session(t.Context(), "s1")
+	wantCode(t, err, gate.CodeNotFound)
+	if agents, err := s.SessionAgents(t.Context(), "s1"); err != nil || len(agents) > 0 {
+		t.Errorf("it belongs to %q, %v", agents, err)
+	}
+	_, err = s.Record(t.Context(), ID(1))
+	wantCode(t, err, gate.CodeNotFound)
+	wantNoError(t, judged(2, "s2", last("s2"))) // another session, and the key is free
+
+	request.Key.Key = "k2"
+	between := last("s1")
+	wantNoError(t, judged(3, "s1", between))
+	request = gate.Request{}
+	wantNoError(t, s.EraseSession(t.Context(), "s1"))
+	if err := judged(4, "s1", between); !errors.Is(err, gate.ErrErased) {
+		t.Errorf("commit of what was judged between two erasures: %v", err)
+	}
+	wantNoError(t, judged(5, "s1", last("s1")))
+	wantNoError(t, judged(6, "s1", 0)) // nothing was read of it before
+	dry := rejection(gate.LedgerKey{Session: "s1", Agent: "builder"}, gate.Counts{}, 7)
+	dry.Key, dry.Erasure = gate.LedgerKey{}, between // counts nothing
+	if err := s.Commit(t.Context(), dry); !errors.Is(err, gate.ErrErased) {
+		t.Errorf("commit of what counts nothing: %v", err)
+	}
+	if diff := cmp.Diff([]string{ID(6), ID(5)}, list(t, s, gate.RecordFilter{Session: "s1"})); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// sharedSessions: a record may quote the conversation, which is all agents' that
+// the session belongs to, so it is for those alone who own them all.
+func sharedSessions(t *testing.T, s gate.Store) {
+	for n, of := range [][2]string{{"mine", "own"}, {"theirs", "both"}, {"mine", "both"}, {"mine", ""}, {"mine", "nobodys"}, {"my-2", "own"}} {
+		commit(t, s, with(Record(n+1), func(r *gate.Record) { r.Agent, r.Session = of[0], of[1] }))
+	}
+	wantNoError(t, s.ClaimSession(t.Context(), "nobodys", gate.Nobody, func(string) bool { return true }))
+	for _, c := range []struct {
+		agents []string
+		want   []string
+	}{
+		{[]string{"mine"}, []string{ID(4)}},
+		{[]string{"m*"}, []string{ID(6), ID(4), ID(1)}},
+		{[]string{"mine", "my-?"}, []string{ID(6), ID(4), ID(1)}},
+		{[]string{"mine", "theirs"}, []string{ID(4), ID(3), ID(2)}},
+		{[]string{"*"}, []string{ID(6), ID(5), ID(4), ID(3), ID(2), ID(1)}},
+		{nil, []string{ID(6), ID(5), ID(4), ID(3), ID(2), ID(1)}},
+		{[]string{}, []string{}},
+	} {
+		if diff := cmp.Diff(c.want, list(t, s, gate.RecordFilter{Agents: c.agents, Limit: 2})); diff != "" {
+			t.Errorf("records for %q (-want +got):\n%s", c.agents, diff)
+		}
 	}
 }

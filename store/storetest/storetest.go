@@ -37,6 +37,8 @@ func Run(t *testing.T, open func(t testing.TB) gate.Store) {
 		{"LostReservation", lostReservation},
 		{"Sessions", sessions},
 		{"EraseSession", eraseSession},
+		{"ErasedWhileJudged", erasedWhileJudged},
+		{"SharedSessions", sharedSessions},
 		{"Keys", keys},
 		{"Audit", audit},
 		{"Claims", claims},

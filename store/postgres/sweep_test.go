@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"stopgate/gate"
+	"stopgate/store/postgres/postgrestest"
+	"stopgate/store/storetest"
+)
+
+// TestRetentionOfSessions: whose a session was, and its counts, go with the last
+// record of it, since the names of sessions and agents are not kept for ever; while
+// its conversation is kept it stays known who may use that.
+func TestRetentionOfSessions(t *testing.T) {
+	kept := map[string]bool{"conversation": true}
+	conversation := func(_ context.Context, session string) (bool, error) { return kept[session], nil }
+	began := time.Now().Add(-100 * time.Hour)
+	url := postgrestest.Database(t)
+	s := openForTest(t, url)
+	s.retention, s.kept = 72*time.Hour, conversation
+	pass := func(hours int) {
+		t.Helper()
+		postgrestest.Exec(t, url, fmt.Sprintf(`UPDATE stopgate.session_agents SET at = at - %[1]d * 3600000; UPDATE stopgate.erasures SET at = at - %[1]d * 3600000`, hours))
+	}
+	for n, session := range []string{"gone", "conversation", "young"} {
+		r := storetest.Full(n + 1)
+		r.Session, r.Time = session, began
+		if session == "young" {
+			r.Time = time.Now()
+		}
+		err := s.Commit(t.Context(), gate.Commit{Key: gate.LedgerKey{Session: session, Agent: r.Agent},
+			Settle: func(gate.Counts) (gate.Counts, gate.Record) { return gate.Counts{StopRejections: 1}, r }})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine := func(string) bool { return true }
+	for _, session := range []string{"uploaded", "conversation"} {
+		if err := s.ClaimSession(t.Context(), session, gate.Nobody, mine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.EraseSession(t.Context(), "erased"); err != nil {
+		t.Fatal(err)
+	}
+	owners := func() (got []string) {
+		t.Helper()
+		if err := s.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, session := range []string{"gone", "conversation", "young", "uploaded"} {
+			agents, err := s.SessionAgents(t.Context(), session)
+			counts, failed := s.Counts(t.Context(), gate.LedgerKey{Session: session, Agent: "builder"})
+			if err := errors.Join(err, failed); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%s %q %d", session, agents, counts.StopRejections))
+		}
+		return got
+	}
+	pass(100)
+	if diff := cmp.Diff([]string{`gone [] 0`, `conversation ["" "builder"] 1`, `young ["builder"] 1`, `uploaded [] 0`}, owners()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if last, err := s.Erasure(t.Context(), "erased"); err != nil || last != gate.NeverErased {
+		t.Errorf("an erasure of long ago is remembered: %d, %v", last, err)
+	}
+	kept = nil
+	if diff := cmp.Diff(`conversation ["" "builder"] 1`, owners()[1]); diff != "" { // it was looked at just now
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	pass(73)
+	if diff := cmp.Diff(`conversation [] 0`, owners()[1]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
