@@ -19,16 +19,46 @@ func (r *Runner) lacks(j job, h *gate.Hook) *gate.Failure {
 	if j.rooted {
 		return nil
 	}
+	failure := r.sight(j).lacks(h)
+	if failure != nil {
+		failure.Message = "the hook was not run: " + failure.Message
+	}
+	return failure
+}
+
+// Unserved says why the hook can have no verdict here, whatever the event, and
+// what helps; nil: that is not known before there is one.
+func (r *Runner) Unserved(h *gate.Hook) *gate.Failure {
+	if r.start == nil {
+		return failed(gate.SandboxUnavailable, "%s", r.status.Reason)
+	}
+	cwd := "/" // of an agent that is somewhere
+	if r.opt.Workspace.Access != NoWorkspace && len(r.opt.Workspace.Roots) > 0 {
+		cwd = r.opt.Workspace.Roots[0]
+	}
+	j, failure := r.plan(gate.Input{Hook: h, Event: &gate.Event{Name: h.Event, Cwd: cwd}})
+	if failure != nil {
+		return failure
+	}
 	s := r.sight(j)
+	s.cwd = ""
+	if r.opt.Workspace.Access != NoWorkspace { // one agent's directory may be seen and another's not
+		s.unseen, s.held = "", append(s.held, r.opt.Workspace.Roots...)
+	}
+	return s.lacks(h)
+}
+
+// lacks is what the hook needs and does not find.
+func (s sight) lacks(h *gate.Hook) *gate.Failure {
 	for _, n := range h.Needs() {
 		if n.Kind == gate.ProgramNeed {
 			if !n.Spare && !s.hasProgram(n.Path) {
-				return failed(gate.InterpreterMissing, "the hook was not run: its command starts %q, which is not where hooks run: install it in a directory of the system, and start the gate anew", head(n.Path, 80))
+				return failed(gate.InterpreterMissing, "its command starts %q, which is not where hooks run: install it in a directory of the system, and start the gate anew", head(n.Path, 80))
 			}
 			continue
 		}
 		if why := s.misses(n); why != "" {
-			return failed(gate.ScriptMissing, "the hook was not run: its command names %q, and %s", head(n.String(), 200), why)
+			return failed(gate.ScriptMissing, "its command names %q, and %s", head(n.String(), 200), why)
 		}
 	}
 	return nil
@@ -72,7 +102,7 @@ func (s sight) misses(n gate.Need) string {
 	switch {
 	case n.Base == "PWD", n.Base == "" && !filepath.IsAbs(n.Path):
 		return s.unseen
-	case gate.ProjectVariable(n.Base) && value == "":
+	case gate.ProjectVariable(n.Base) && (value == "" || s.confined && s.unseen != ""):
 		return s.unseen
 	case gate.ProjectVariable(n.Base) && !s.confined && !isDir(value):
 		return fmt.Sprintf("the agent's working directory %q is not on this machine: run the gate where the agent works", value)

@@ -153,3 +153,42 @@ func TestWhatTheSandboxDoesNotHold(t *testing.T) {
 		t.Errorf("a whole path below %s: got %s %v", root, told(v), v.Failure)
 	}
 }
+
+// What can be said of a hook before there is an event.
+func TestUnserved(t *testing.T) {
+	root, _ := hookedProject(t)
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		for line, want := range map[string]string{
+			`bash hooks/no.sh`:        "script_missing",
+			`bash ~/x.sh`:             "script_missing",
+			`echo a/b; exit 2`:        "",
+			`[ -x ./x.sh ] && ./x.sh`: "",
+		} {
+			unservedIs(t, r, line, want)
+		}
+	})
+	everyMode(t, Options{Workspace: Workspace{Access: ReadOnly, Roots: []string{root}}}, func(t *testing.T, r *Runner) {
+		unservedIs(t, r, `python3 "$CLAUDE_PROJECT_DIR/hooks/no.py"`, "")
+		unservedIs(t, r, `bash hooks/no.sh`, "")
+		unservedIs(t, r, `bash `+root+`/project/hooks/no.sh`, "")
+	})
+	unservedIs(t, newRunner(t, Options{Mode: Bubblewrap}), `python3 "$CLAUDE_PROJECT_DIR/hooks/no.py"`, "script_missing")
+	unservedIs(t, newRunner(t, Options{Mode: Process}), `bash "$CLAUDE_PROJECT_DIR/hooks/no.sh"`, "") // which is seen by its name
+	off, err := New(t.Context(), complete(Options{Mode: Off}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unservedIs(t, off, `true`, "sandbox_unavailable")
+}
+
+func unservedIs(t *testing.T, r *Runner, line, want string) {
+	t.Helper()
+	in := input(line, ofClaudeCode)
+	got := ""
+	if f := r.Unserved(in.Hook); f != nil {
+		got = string(f.Code)
+	}
+	if got != want {
+		t.Errorf("%s: got %q, want %q", line, got, want)
+	}
+}
