@@ -51,6 +51,7 @@ func TestAScriptThatHooksDoNotSee(t *testing.T) {
 		{"in the gate's own data", Workspace{Access: ReadOnly, Roots: []string{root}, Hidden: []string{root}}, project, "data directory"},
 	} {
 		everyMode(t, Options{Workspace: w.workspace}, func(t *testing.T, r *Runner) {
+			needsPython(t, r)
 			for _, tt := range lines {
 				t.Run(w.name+"/"+tt.name, func(t *testing.T) {
 					v := ask(t, r, tt.line, ofClaudeCode, in(w.cwd), func(in *gate.Input) { in.Hook.Args = tt.args })
@@ -67,6 +68,7 @@ func TestAScriptThatHooksDoNotSee(t *testing.T) {
 func TestADirectoryThatIsNotHere(t *testing.T) {
 	for _, mode := range []Access{NoWorkspace, ReadOnly} {
 		everyMode(t, Options{Workspace: Workspace{Access: mode, Roots: []string{"/"}}}, func(t *testing.T, r *Runner) {
+			needsPython(t, r)
 			for _, cwd := range []string{"", "/stopgate/none"} {
 				for _, line := range []string{`python3 "$CLAUDE_PROJECT_DIR/hooks/no.py"`, `python3 hooks/no.py`, `cd "$CLAUDE_PROJECT_DIR" && true`} {
 					if v := ask(t, r, line, ofClaudeCode, in(cwd)); told(v) != "no_verdict script_missing" {
@@ -82,6 +84,7 @@ func TestADirectoryThatIsNotHere(t *testing.T) {
 func TestAScriptThatHooksDoNotSeeInEveryDialect(t *testing.T) {
 	_, project := hookedProject(t)
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		needsPython(t, r)
 		for _, d := range gate.Dialects {
 			v := ask(t, r, `python3 hooks/no.py`, inline, in(project), on(gate.PreToolUse), func(in *gate.Input) {
 				in.Hook.Dialect, in.Hook.BlockOnFailure, in.Hook.Timeout = d, true, gate.DefaultTimeout
@@ -135,6 +138,7 @@ func TestHooksThatNeedNoProject(t *testing.T) {
 func TestWhatTheSandboxDoesNotHold(t *testing.T) {
 	root, project := hookedProject(t)
 	r := newRunner(t, Options{Mode: Bubblewrap, Workspace: Workspace{Access: ReadOnly, Roots: []string{project}}})
+	needsPython(t, r)
 	for _, tt := range []struct{ line, want string }{
 		{`python3 /opt/hooks/x.py`, "no_verdict script_missing"},
 		{`python3 ~/.claude/hooks/x.py`, "no_verdict script_missing"},
@@ -168,11 +172,12 @@ func TestUnserved(t *testing.T) {
 		}
 	})
 	everyMode(t, Options{Workspace: Workspace{Access: ReadOnly, Roots: []string{root}}}, func(t *testing.T, r *Runner) {
+		needsPython(t, r)
 		unservedIs(t, r, `python3 "$CLAUDE_PROJECT_DIR/hooks/no.py"`, "")
 		unservedIs(t, r, `bash hooks/no.sh`, "")
 		unservedIs(t, r, `bash `+root+`/project/hooks/no.sh`, "")
 	})
-	unservedIs(t, newRunner(t, Options{Mode: Bubblewrap}), `python3 "$CLAUDE_PROJECT_DIR/hooks/no.py"`, "script_missing")
+	unservedIs(t, newRunner(t, Options{Mode: Bubblewrap}), `bash "$CLAUDE_PROJECT_DIR/hooks/no.sh"`, "script_missing")
 	unservedIs(t, newRunner(t, Options{Mode: Process}), `bash "$CLAUDE_PROJECT_DIR/hooks/no.sh"`, "") // which is seen by its name
 	off, err := New(t.Context(), complete(Options{Mode: Off}))
 	if err != nil {
