@@ -56,6 +56,7 @@ const (
 	NonzeroExit          FailureCode = "nonzero_exit"
 	Signalled            FailureCode = "signalled"
 	InterpreterMissing   FailureCode = "interpreter_missing"
+	ScriptMissing        FailureCode = "script_missing"
 	OutputTooLarge       FailureCode = "output_too_large"
 	SandboxUnavailable   FailureCode = "sandbox_unavailable"
 	HTTPStatus           FailureCode = "http_status"
@@ -74,7 +75,7 @@ const (
 
 // FailureCodes lists every [FailureCode].
 var FailureCodes = []FailureCode{Timeout, ModelUnavailable, ModelRateLimited, ModelRefused, ModelTruncated,
-	BadVerdict, BadOutput, NonzeroExit, Signalled, InterpreterMissing, OutputTooLarge, SandboxUnavailable,
+	BadVerdict, BadOutput, NonzeroExit, Signalled, InterpreterMissing, ScriptMissing, OutputTooLarge, SandboxUnavailable,
 	HTTPStatus, HTTPUnreachable, EgressDenied, TranscriptUnreadable, BudgetExhausted, Overloaded, UnknownAgent,
 	BodyTooLarge, StoreUnavailable, SessionErased, BadQuery, Internal}
 

@@ -16,6 +16,7 @@ import (
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/httphooks"
 	"stopgate/internal/scratch"
 	"stopgate/prompthooks"
 	"stopgate/rulehooks"
@@ -61,6 +62,7 @@ type app struct {
 	store       namedStore // nil offline
 	transcripts *transcripts.Store
 	runner      *commandhooks.Runner
+	caller      *httphooks.Caller
 	models      *models
 	judging     prompthooks.Options // what prompt hooks are asked with
 	closers     []func() error
@@ -170,7 +172,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	errs = append(errs, err)
 	caller, err := newCaller(cfg, getenv)
 	errs = append(errs, err)
-	if caller != nil {
+	if a.caller = caller; caller != nil {
 		a.closers = append(a.closers, caller.Close)
 	}
 	if a.transcripts != nil {

@@ -122,7 +122,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
-		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(),
+		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unserved,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
 		Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
 		Log: log, Version: version, Loopback: loopback,
