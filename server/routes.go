@@ -98,6 +98,7 @@ func (s *Server) routes() []route {
 
 		{get, "/v1/evaluations", nil, read(filtered), s.listEvaluations},
 		{get, "/v1/evaluations/:id", nil, read(filtered), s.getEvaluation},
+		{get, "/v1/evaluations/:id/transcript", nil, read(filtered), s.getEvaluationTranscript},
 
 		{get, "/v1/keys", nil, admin(nil), s.listKeys},
 		{post, "/v1/keys", nil, admin(nil), s.createKey},

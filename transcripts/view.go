@@ -32,12 +32,13 @@ type view struct {
 	file      *os.File
 	text      io.ReaderAt // file; tests count what is read
 	size      int64
-	known     *index      // nil: to be built when it is needed
-	temporary bool        // path is ours and goes with Close
-	original  os.FileInfo // of the file at raw, where that is not path; nil: none
-	host      string      // the format of the session file it was rendered from; empty: none
-	version   string      // of the host, as that file names it
-	asText    bool        // some of it is as it was sent, so that its markers may be anybody's
+	known     *index              // nil: to be built when it is needed
+	temporary bool                // path is ours and goes with Close
+	original  os.FileInfo         // of the file at raw, where that is not path; nil: none
+	host      string              // the format of the session file it was rendered from; empty: none
+	version   string              // of the host, as that file names it
+	mark      gate.TranscriptMark // zero: of no file that stays
+	asText    bool                // some of it is as it was sent, so that its markers may be anybody's
 
 	store    *Store
 	building sync.Mutex
@@ -47,6 +48,7 @@ type view struct {
 var (
 	_ gate.Transcript = (*view)(nil)
 	_ gate.ByHost     = (*view)(nil)
+	_ gate.Marked     = (*view)(nil)
 )
 
 func (s *Store) newView(v *view) *view {
