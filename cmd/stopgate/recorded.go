@@ -20,19 +20,15 @@ func recordedEvent(r gate.Record) (ev gate.Event, err error) {
 	if asked == nil {
 		asked = &gate.Asked{}
 	}
-	if r.Protocol == "" || r.Protocol == gate.Native {
-		ev, err = wire.DecodeNative(r.Payload)
-	} else {
-		protocol, known := wire.Find(r.Protocol)
-		if !known {
-			return ev, fmt.Errorf("its protocol %.60q is unknown", r.Protocol)
-		}
-		opt := wire.Options{Agent: cmp.Or(asked.Agent, r.Agent), Event: hostEvent(r), Tool: r.Tool, Session: r.Session}
-		if asked.Transcript != nil {
-			opt.Transcript = asked.Transcript.Session
-		}
-		ev, err = protocol.Decode(r.Payload, opt)
+	protocol, known := wire.Find(cmp.Or(r.Protocol, gate.Native))
+	if !known {
+		return ev, fmt.Errorf("its protocol %.60q is unknown", r.Protocol)
 	}
+	opt := wire.Options{Agent: cmp.Or(asked.Agent, r.Agent), Event: hostEvent(r), Tool: r.Tool, Session: r.Session}
+	if asked.Transcript != nil {
+		opt.Transcript = asked.Transcript.Session
+	}
+	ev, err = protocol.Decode(r.Payload, opt)
 	if err == nil && ev.Name != r.Event {
 		err = fmt.Errorf("its payload is about %.60q, and it is recorded as %.60q", ev.Name, r.Event)
 	}
@@ -42,6 +38,9 @@ func recordedEvent(r gate.Record) (ev gate.Event, err error) {
 
 // hostEvent is what a host calls a recorded event, where its payload does not say.
 func hostEvent(r gate.Record) string {
+	if r.Event == gate.Start && r.Protocol != gate.Native {
+		return "SessionStart"
+	}
 	if r.Protocol == string(gate.Antigravity) {
 		return map[gate.EventName]string{gate.PreToolUse: "pre_tool_execution", gate.PostToolUse: "post_tool_execution"}[r.Event]
 	}
