@@ -163,6 +163,42 @@ func TestReplayAsksAsItWas(t *testing.T) {
 	}
 }
 
+// A new hook is tried on Stops that no hook was about, of a host whose
+// conversation lies in a file that has grown since; one that is only in an older
+// record is not there.
+func TestReplayOfAHostWithoutHooks(t *testing.T) {
+	s, _ := pastWorld(t)
+	if status, body := s.do(http.MethodPut, agents+"b", "application/json", []byte(`{"name":"b","properties":{}}`)); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, body)
+	}
+	line := func(id, parent, kind, text string) string {
+		return fmt.Sprintf(`{"parentUuid":%s,"type":%q,"uuid":%q,"message":{"role":%q,"content":%q}}`+"\n", parent, kind, id, kind, text)
+	}
+	path := filepath.Join(s.transcriptRoot, "host.jsonl")
+	then := line("1", "null", "user", "Please restart web.") + line("2", `"1"`, "assistant", "It is restarted.")
+	write(t, path, then)
+	payload := `{"hook_event_name":"Stop","session_id":"h","transcript_path":"` + path + `","cwd":"/srv"}`
+	if status, body := s.do(http.MethodPost, "/v1/hooks/claude-code?agent=b", "application/json", []byte(payload)); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	write(t, path, then+line("3", `"2"`, "user", "Thanks.")+line("4", `"3"`, "assistant", "Not at all."))
+	draft := fileOf(t, "draft.json", strings.Replace(stricterSpec, `"a"`, `"b"`, 1))
+	cfg := fileOf(t, "stopgate.yaml", "transcripts: {roots: ["+s.transcriptRoot+"]}\n")
+	r := s.report("-f", draft, "--config", cfg)
+	requests := s.asked()
+	if r.Decisions["allow→block"] != 1 || len(requests) != 1 {
+		t.Fatalf("%d requests: %+v", len(requests), r)
+	}
+	if !strings.Contains(requests[0], `final_output\":\"It is restarted.`) || !strings.Contains(requests[0], "Please restart web.") || strings.Contains(requests[0], "Thanks.") {
+		t.Errorf("asked %s", requests[0])
+	}
+	old := strings.Replace(s.export(), `"asked":`, `"not_asked":`, 1)
+	code, out, _ := s.replayed(t.Context(), "-f", draft, "--config", cfg, "--from", fileOf(t, "export.ndjson", old))
+	if code != exitInput || len(s.asked()) > 0 || !strings.Contains(out, "1 transcript_unreadable") {
+		t.Errorf("an older record: exit %d: %s", code, out)
+	}
+}
+
 // A conversation that is gone, or another by now, is not judged in the place of
 // the one of then; hooks that do not read it are asked all the same.
 func TestReplayOfALostConversation(t *testing.T) {
