@@ -22,8 +22,7 @@ import (
 	"stopgate/gate"
 )
 
-// judged is a spec of the agent "a" with a judge on Stop and a script on
-// PreToolUse.
+// Two versions of the agent "a", with a judge on Stop and a script on PreToolUse.
 const (
 	judgedSpec = `{"name":"a","properties":{"hooks":{"Stop":[{"name":"done","type":"prompt","prompt":"Is it done?"}],
 	"PreToolUse":[{"name":"shell","type":"command","matcher":"Bash","timeout":10,"script":"#!/bin/bash\nif grep -q sudo; then echo no sudo >&2; exit 2; fi\n"}]}}}`
@@ -31,7 +30,7 @@ const (
 	"PreToolUse":[{"name":"shell","type":"command","matcher":"Bash","timeout":10,"script":"#!/bin/bash\nif grep -qE 'sudo|-delete'; then echo no sudo, no find >&2; exit 2; fi\n"}]}}}`
 )
 
-// past is a service whose agent "a" has worked.
+// pastWorld is a service whose agent "a" has worked.
 func pastWorld(t *testing.T) (s *service, data string) {
 	t.Helper()
 	data = t.TempDir()
@@ -121,7 +120,7 @@ func (s *service) export() string {
 
 // Each evaluation is asked again as it was: with the conversation up to where it
 // was then, and the counts of then, from wherever it is recorded; and the ledger
-// stays as it is.
+// stays as it is (fault G51).
 func TestReplayAsksAsItWas(t *testing.T) {
 	s, data := pastWorld(t)
 	s.say("s", "Please restart web.")
