@@ -225,6 +225,12 @@ func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) 
 	if h != nil {
 		rendered.host, rendered.version = h.host, h.format.version()
 	}
+	if ev.TranscriptMark != nil {
+		if err := s.copyRaw(ctx, rendered, f, size); err != nil {
+			rendered.Close()
+			return nil, unreadable(path, err)
+		}
+	}
 	return rendered, nil
 }
 

@@ -120,6 +120,19 @@ func (s *Store) copyUpTo(ctx context.Context, f io.ReaderAt, size int64, m meta)
 	return s.temporary(sp, raw), nil
 }
 
+// copyRaw gives a rendered view the first size bytes of its host's file as they
+// were, for scripts that read them: the file itself holds more by now.
+func (s *Store) copyRaw(ctx context.Context, v *view, f io.ReaderAt, size int64) error {
+	in := &input{ctx: ctx, r: io.NewSectionReader(f, 0, size), left: s.maxBytes, limit: s.maxBytes}
+	sp, err := s.spoolView(false, func(out *bufio.Writer) error { return copyText(in, out) })
+	if err != nil {
+		return err
+	}
+	v.raw, v.copied = sp.file.Name(), true
+	v.original, err = sp.file.Stat()
+	return errors.Join(err, sp.file.Close())
+}
+
 // ReadMarked is the text of what an event's hooks could read of an uploaded
 // conversation, up to the event's mark, and whether some of it is as it was sent
 // (see [Store.View]). CodeNotFound: the mark, or the conversation, is not there;

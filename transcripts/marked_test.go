@@ -94,8 +94,20 @@ func TestMarkedIsWhatWasThere(t *testing.T) {
 				t.Fatal("it has not grown")
 			}
 			ev.TranscriptMark = &mark
-			if again := viewText(t, attach(t, s, &ev)); again != text {
+			marked := attach(t, s, &ev)
+			if again := viewText(t, marked); again != text {
 				t.Errorf("it was\n%s\nand is\n%s", text, again)
+			}
+			if path := marked.RawPath(); path != "" {
+				if raw, err := os.ReadFile(path); err != nil || string(raw) != test.first {
+					t.Errorf("scripts would read %q, %v", raw, err)
+				}
+				if err := marked.Close(); err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(path); err == nil {
+					t.Errorf("%s is left behind", path)
+				}
 			}
 			if ev.TranscriptPath == "" {
 				r, _, err := s.ReadMarked(t.Context(), &ev)

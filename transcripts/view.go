@@ -34,6 +34,7 @@ type view struct {
 	size      int64
 	known     *index              // nil: to be built when it is needed
 	temporary bool                // path is ours and goes with Close
+	copied    bool                // so is raw
 	original  os.FileInfo         // of the file at raw, where that is not path; nil: none
 	host      string              // the format of the session file it was rendered from; empty: none
 	version   string              // of the host, as that file names it
@@ -78,12 +79,21 @@ func (v *view) Close() error {
 	v.close.Do(func() {
 		err = v.file.Close()
 		if v.temporary {
-			if gone := os.Remove(v.path); !errors.Is(gone, os.ErrNotExist) {
-				err = errors.Join(err, gone)
-			}
+			err = errors.Join(err, removed(v.path))
+		}
+		if v.copied {
+			err = errors.Join(err, removed(v.raw))
 		}
 	})
 	return err
+}
+
+// removed removes a file that may be gone.
+func removed(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // maxFingerprint is what is summed: a tenth of a second's work.

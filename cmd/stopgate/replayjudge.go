@@ -211,18 +211,27 @@ func (a *again) overHTTP(e gate.Evaluator) gate.Evaluator {
 
 // placed is an input whose conversation lies at the same place each time.
 func placed(in gate.Input) gate.Input {
-	const place = "/conversation.txt"
-	path, err := gate.PlainJSON(in.Transcript.Path())
-	if err != nil {
-		return in
+	path, raw := in.Transcript.Path(), in.Transcript.RawPath()
+	at := placedTranscript{Transcript: in.Transcript, path: "/conversation.txt"}
+	in.Context = moved(in.Context, path, at.path)
+	if raw == path {
+		at.raw = at.path
+	} else if raw != "" {
+		at.raw = "/conversation.raw"
+		in.Context = moved(in.Context, raw, at.raw)
 	}
-	in.Context = bytes.ReplaceAll(in.Context, path, []byte(`"`+place+`"`))
-	raw := in.Transcript.RawPath()
-	if raw == in.Transcript.Path() {
-		raw = place
-	}
-	in.Transcript = placedTranscript{in.Transcript, place, raw}
+	in.Transcript = at
 	return in
+}
+
+// moved names another path in a hook's context. Paths of ours are random words,
+// which nothing else in it is.
+func moved(context []byte, from, to string) []byte {
+	quoted, err := gate.PlainJSON(from)
+	if err != nil {
+		return context
+	}
+	return bytes.ReplaceAll(context, quoted, []byte(`"`+to+`"`))
 }
 
 type placedTranscript struct {
@@ -312,7 +321,7 @@ func (l *lostTranscript) Outline(context.Context, int) (string, bool, error) {
 }
 
 func (l *lostTranscript) Fingerprint(context.Context) (sum [32]byte, ok bool) {
-	l.fail()
+	_ = l.fail() // it has been noticed
 	return sum, false
 }
 

@@ -48,7 +48,7 @@ func (c replayCommand) source(p process, cfg config.Server, app *app) (source, e
 	case c.From != "":
 		return openExport(c.From, app)
 	case c.Data != "":
-		return openStored(p.ctx, cfg, app)
+		return openStored(p.ctx, cfg)
 	}
 	server := cmp.Or(c.Server, serverURL(p.getenv))
 	if err := checkServer(server); err != nil {
@@ -63,7 +63,7 @@ type stored struct {
 	talks *transcripts.Store
 }
 
-func openStored(ctx context.Context, cfg config.Server, app *app) (source, error) {
+func openStored(ctx context.Context, cfg config.Server) (source, error) {
 	if about, err := os.Stat(cfg.Data); err != nil || !about.IsDir() { // it would be made
 		return nil, exit{exitInput, errors.Join(err, fmt.Errorf("--data %s is no directory", cfg.Data))}
 	}
