@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"stopgate/config"
 	"stopgate/gate"
@@ -357,8 +356,3 @@ func (p past) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) { ret
 
 // Active implements [gate.Activations].
 func (p past) Active(context.Context, string) (map[string]bool, error) { return p.switched, nil }
-
-// answerOf is the answer in a conversation that lies here.
-func answerOf(ctx context.Context, a *app, ev *gate.Event, since time.Time) (string, error) {
-	return a.transcripts.AnswerMarked(ctx, ev, since)
-}

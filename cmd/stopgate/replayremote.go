@@ -124,5 +124,5 @@ func (r remote) answer(ctx context.Context, ev *gate.Event, since time.Time) (st
 	if ev.TranscriptSession != "" {
 		return "", errors.New("the server does not tell an answer apart")
 	}
-	return answerOf(ctx, r.app, ev, since)
+	return r.app.transcripts.AnswerMarked(ctx, ev, since)
 }

@@ -268,5 +268,5 @@ func (e *export) conversation(context.Context, gate.Record, *gate.Event) (gate.T
 }
 
 func (e *export) answer(ctx context.Context, ev *gate.Event, since time.Time) (string, error) {
-	return answerOf(ctx, e.app, ev, since)
+	return e.app.transcripts.AnswerMarked(ctx, ev, since)
 }
