@@ -132,6 +132,11 @@ type Event struct {
 	// TranscriptStale: its newest part could not be sent.
 	TranscriptStale bool
 
+	// TranscriptMark: only so much of the conversation, whatever was added since;
+	// it could not be read where that is not there any more. nil: as it is now. It
+	// has no meaning for an inline one.
+	TranscriptMark *TranscriptMark
+
 	// HostVersion is the version of the program that asks, a [PlainVersion];
 	// empty: not known yet, a transcript of the host's may tell.
 	HostVersion string

@@ -136,6 +136,8 @@ var everyRoute = map[string]rights{
 	"GET /v1/evaluations":     {gate.ReadScope, "/v1/evaluations", "", "", 200, 0},
 	"GET /v1/evaluations/:id": {gate.ReadScope, "/v1/evaluations/ev-mine", "", "", 200, 404},
 
+	"GET /v1/evaluations/:id/transcript": {gate.ReadScope, "/v1/evaluations/ev-mine/transcript", "", "", 200, 404},
+
 	"GET /v1/keys":         {gate.AdminScope, "/v1/keys", "", "", 200, -1},
 	"POST /v1/keys":        {gate.AdminScope, "/v1/keys", `{"name":"new","scopes":["read"]}`, "", 201, -1},
 	"DELETE /v1/keys/:key": {gate.AdminScope, "/v1/keys/ci", "", "", 204, -1},

@@ -345,6 +345,11 @@ func (f *shelf) Read(_ context.Context, session string) (io.ReadCloser, int64, i
 	return io.NopCloser(strings.NewReader(text)), int64(len(text)), int64(strings.Count(text, "\n")), nil
 }
 
+func (f *shelf) ReadFor(ctx context.Context, r gate.Record) (io.ReadCloser, bool, error) {
+	text, _, _, err := f.Read(ctx, r.Session)
+	return text, true, err
+}
+
 func (f *shelf) Erase(_ context.Context, session string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

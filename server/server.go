@@ -142,6 +142,10 @@ type Transcripts interface {
 	AppendFile(ctx context.Context, session, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error)
 	// Read opens the text.
 	Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error)
+	// ReadFor opens the text of what a record's hooks could read of its uploaded
+	// conversation; asText says that some of it is as it was sent. CodeConflict: it
+	// is no longer what it was.
+	ReadFor(ctx context.Context, r gate.Record) (text io.ReadCloser, asText bool, err error)
 	// Erase removes it; nothing to remove is no error.
 	Erase(ctx context.Context, session string) error
 }

@@ -84,12 +84,16 @@ func (s *Server) getTranscript(c echo.Context) error {
 		return err
 	}
 	defer text.Close()
+	return s.answerText(c, text)
+}
+
+func (s *Server) answerText(c echo.Context, text io.Reader) error {
 	c.Response().Header().Set("Content-Type", "text/plain; charset=utf-8")
 	c.Response().WriteHeader(http.StatusOK)
 	if c.Request().Method == http.MethodHead {
 		return nil
 	}
-	_, err = io.Copy(s.paced(c), text)
+	_, err := io.Copy(s.paced(c), text)
 	return err
 }
 

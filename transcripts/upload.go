@@ -92,7 +92,7 @@ func (s *Store) viewUpload(ctx context.Context, k key, final string) (*view, err
 		return nil, err
 	}
 	v := s.temporary(sp, "")
-	v.host, v.version = h.host, h.format.version()
+	v.host, v.version, v.mark = h.host, h.format.version(), markOf(f, h.size)
 	return v, nil
 }
 

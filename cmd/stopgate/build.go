@@ -242,6 +242,19 @@ func (u uploads) Read(ctx context.Context, session string) (text io.ReadCloser, 
 	return text, size.Bytes, size.Lines, err
 }
 
+// ReadFor opens what a record's hooks could read; see [server.Transcripts]. Only
+// what was uploaded is read: a record's payload may name any file.
+func (u uploads) ReadFor(ctx context.Context, r gate.Record) (io.ReadCloser, bool, error) {
+	ev, err := recordedEvent(r)
+	if err != nil {
+		return nil, false, gate.Errorf(gate.CodeNotFound, "the conversation of this evaluation is not known: %w", err)
+	}
+	if ev.TranscriptSession == "" && ev.TranscriptPath != "" {
+		ev.TranscriptMark = nil // of that file
+	}
+	return u.ReadMarked(ctx, &ev)
+}
+
 // absolute is the path from the root, as a hook's context names it.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {

@@ -87,6 +87,8 @@ func Full(n int) gate.Record {
 	r.Messages = []gate.Message{{Role: "user", Content: r.Reason}, {Role: "user", Content: "context"}}
 	r.Forced, r.Degraded, r.StopHookActive, r.StopRejectionCount = true, true, true, 7
 	r.GateError = &gate.Failure{Code: gate.StoreUnavailable, Message: "down"}
+	r.Asked = &gate.Asked{Agent: "parent", StopRejections: 6, PromptRejections: 5, Started: true, LastAnswer: "3:abc", Switched: map[string]bool{"tests": true},
+		Transcript: &gate.TranscriptMark{Session: "sub", Bytes: 1 << 40, Tail: "abc"}}
 	r.Hooks = []gate.Verdict{
 		{Name: "tests", Level: gate.AgentLevel, Type: gate.CommandHook, Outcome: gate.Block, Reason: "run the tests",
 			Notes: []gate.Note{gate.NoProgress}, FailMode: gate.FailAllow, AdditionalContext: "context", Injected: true, DurationMS: 12,
