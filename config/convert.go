@@ -313,6 +313,9 @@ func (c *converter) own(d *declared) bool {
 	if d.If != nil {
 		c.lose(d, "if", "%s has no rules on a tool's arguments: without if this hook would be asked about every call", systemNames[c.To])
 	}
+	if d.When != nil {
+		c.lose(d, "when", "%s has no conditions: without when this hook would be asked about every event", systemNames[c.To])
+	}
 	if d.Activation == gate.OnDemand {
 		c.lose(d, "", "%s has no hooks that are switched on by demand", systemNames[c.To])
 	}

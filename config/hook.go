@@ -31,7 +31,9 @@ func readHook(o *object, event gate.EventName, level gate.Level) gate.Hook {
 	} else {
 		checkPrompt(o, &h)
 	}
+	o.ours("mode", "when", "threshold", "evidence", "votes", "models", "cache")
 	h.Shadow = readShadow(o)
+	h.When = readWhen(o, event)
 	h.MaxRejections = readMaxRejections(o, &h)
 	readJudging(o, &h)
 	h.Matcher = readMatcher(o, event, level)

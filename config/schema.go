@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"stopgate/gate"
+	"stopgate/rulehooks/expressions"
 )
 
 // schema is one JSON Schema, or a part of one.
@@ -165,6 +166,7 @@ func hookSchema(tool bool) schema {
 		"timeout":       wholeFrom(fmt.Sprintf("Seconds; %d if not set.", int(gate.DefaultTimeout.Seconds())), 1),
 		"failMode":      oneOf("What it means when the hook cannot be asked; allow if not set.", gate.FailAllow, gate.FailBlock),
 		"mode":          modeSchema("of it"),
+		"when":          with(textAbout("A CEL expression over the event; where it is false the hook is not asked."), schema{"maxLength": expressions.MaxBytes}),
 		"prompt":        textAbout("What a model is asked. $ARGUMENTS stands for the event."),
 		"model":         textAbout("A tier or a deployment; " + gate.DefaultModel + " if not set."),
 		"maxRejections": wholeBetween(fmt.Sprintf("Of prompt hooks on Stop; %d if none sets it.", gate.DefaultMaxRejections), gate.MinMaxRejections, gate.MaxMaxRejections),

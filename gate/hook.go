@@ -64,6 +64,8 @@ type Hook struct {
 	FailMode   FailMode
 	// Shadow: the hook is asked and its verdict recorded, and nothing comes of it.
 	Shadow bool
+	// When says of which events that the hook is about it is asked; nil: of all.
+	When Condition
 
 	// MaxRejections is the cap on rejections by prompt Stop hooks; 0 when the
 	// spec did not set it (spec/azure.md 35).

@@ -47,6 +47,7 @@ type view struct {
 var (
 	_ gate.Transcript = (*view)(nil)
 	_ gate.ByHost     = (*view)(nil)
+	_ gate.Recalling  = (*view)(nil)
 )
 
 func (s *Store) newView(v *view) *view {

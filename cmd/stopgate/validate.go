@@ -13,6 +13,7 @@ import (
 type validateCommand struct {
 	JSON    bool     `help:"Print findings as JSON."`
 	Explain bool     `help:"Say also what each hook is asked about, tool by tool in each host's own names."`
+	Strict  bool     `name:"strict-azure" help:"Report as errors what Azure SRE Agent does not know in its specs: when, mode, votes, …"`
 	Dialect string   `placeholder:"D" help:"Whose hooks the files are, where they do not say: ${dialects}."`
 	Files   []string `arg:"" name:"file" help:"Spec files and hooks files, or directories of them."`
 }
@@ -33,7 +34,7 @@ func (c validateCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	files, err := readHookFiles(dialect, c.Files)
+	files, err := readHookFiles(dialect, c.Strict, c.Files)
 	if err != nil {
 		return err
 	}
