@@ -273,6 +273,10 @@ func (c *converter) hook(d *declared) []gate.Hook {
 	case gate.PromptHook:
 		ok = c.prompt(d, &h)
 	default:
+		if d.Dialect == gate.Azure {
+			c.lose(d, "type", "%s has no rules like these", systemNames[c.To])
+			return nil
+		}
 		c.lose(d, "", "the pack %s is a part of AX Code: %s has nothing like it", d.Pack, systemNames[c.To])
 	}
 	if !ok {

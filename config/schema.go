@@ -162,7 +162,7 @@ func globalHookSchema() schema {
 func hookSchema(tool bool) schema {
 	properties := schema{
 		"name":          reference("name"),
-		"type":          oneOf("How it is asked; prompt if not set.", gate.PromptHook, gate.CommandHook),
+		"type":          oneOf("How it is asked; prompt if not set.", gate.PromptHook, gate.CommandHook, gate.RuleHook),
 		"timeout":       wholeFrom(fmt.Sprintf("Seconds; %d if not set.", int(gate.DefaultTimeout.Seconds())), 1),
 		"failMode":      oneOf("What it means when the hook cannot be asked; allow if not set.", gate.FailAllow, gate.FailBlock),
 		"mode":          modeSchema("of it"),
@@ -177,6 +177,7 @@ func hookSchema(tool bool) schema {
 		"cache":         flagOf("Give the verdict on the same question again unasked."),
 		"command":       with(textAbout("A shell line."), schema{"maxLength": gate.MaxScriptBytes}),
 		"script":        with(textAbout("A whole script with its shebang."), schema{"maxLength": gate.MaxScriptBytes}),
+		"rules":         with(listOf("Of rule hooks: the first whose condition holds decides; none: allow.", ruleSchema()), schema{"minItems": 1, "maxItems": maxRules}),
 		"matcher":       with(textAbout(`Which tools it is about: RE2 over the whole name, or "*".`), schema{"maxLength": maxMatcherBytes}),
 	}
 	s := leniently("A hook.", properties)
@@ -185,6 +186,22 @@ func hookSchema(tool bool) schema {
 	}
 	s["if"] = schema{"properties": schema{"type": schema{"const": gate.CommandHook}}, "required": []string{"type"}}
 	s["then"] = schema{"oneOf": []schema{{"required": []string{"command"}}, {"required": []string{"script"}}}}
-	s["else"] = schema{"required": []string{"prompt"}}
+	s["else"] = schema{
+		"if":   schema{"properties": schema{"type": schema{"const": gate.RuleHook}}, "required": []string{"type"}},
+		"then": schema{"required": []string{"rules"}},
+		"else": schema{"required": []string{"prompt"}},
+	}
 	return s
+}
+
+func ruleSchema() schema {
+	template := func(about string) schema {
+		return with(textAbout(about+" {{ … }} stands for what a CEL expression comes to."), schema{"maxLength": expressions.MaxTemplateBytes})
+	}
+	return strictly("", schema{
+		"if":                with(textAbout("A CEL expression over the event."), schema{"maxLength": expressions.MaxBytes}),
+		"then":              oneOf("What the hook says where it holds; ask on PreToolUse only.", gate.Block, gate.Ask, gate.Allow),
+		"reason":            template("Why; the agent is told."),
+		"additionalContext": template("What the agent is told beside."),
+	}, "if", "then")
 }

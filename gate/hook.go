@@ -87,6 +87,8 @@ type Hook struct {
 	EvidenceRequired bool
 	Command          string // command hooks: a shell line …
 	Script           string // … or a whole script with its shebang
+	// Rules decide a rule hook; nil: its Pack does.
+	Rules Evaluator
 
 	// Of the other dialects; see the file of each.
 	Args           []string // claude-code: Command is a program that gets them, without a shell; nil: a shell line

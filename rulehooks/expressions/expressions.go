@@ -81,7 +81,9 @@ func (c *Compiler) Condition(event gate.EventName, text string) (*Condition, []P
 }
 
 // Equal reports whether both were written alike.
-func (c *Condition) Equal(o *Condition) bool { return c == o || c != nil && o != nil && c.text == o.text }
+func (c *Condition) Equal(o *Condition) bool {
+	return c == o || c != nil && o != nil && c.text == o.text
+}
 
 func (c *Compiler) compile(event gate.EventName, text string) (e expression, kind *cel.Type, problems []Problem) {
 	switch {
