@@ -21,7 +21,7 @@ func (f *findings) within(n *node, nth int) pos {
 		if i == nth {
 			return w.met
 		}
-		w.pass(r)
+		w.pass()
 	}
 	if nth > 0 && w.passed > 0 { // behind the end
 		return w.pos
@@ -132,7 +132,7 @@ func (w *walker) meet(want rune) bool {
 }
 
 // pass goes over what was met.
-func (w *walker) pass(r rune) {
+func (w *walker) pass() {
 	newline := w.size > 0 && len(w.text) > 0 && w.text[0] == '\n'
 	w.step(w.size)
 	w.passed++

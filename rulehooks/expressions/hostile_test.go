@@ -68,7 +68,7 @@ func doubledText(depth int) string {
 	for i := depth; i > 0; i-- {
 		text = fmt.Sprintf("[%s].all(v%d, %s)", strings.Repeat(fmt.Sprintf("v%d+", i-1), 9)+fmt.Sprintf("v%d", i-1), i, text)
 	}
-	return strings.Replace(text, "v0", "tool_result", -1)
+	return strings.ReplaceAll(text, "v0", "tool_result")
 }
 
 // A long expression that does little is one, and stays within its time.
