@@ -108,6 +108,10 @@ type Event struct {
 	// is encoded (DESIGN §9).
 	Unattended bool
 
+	// Labels are what the caller says of the conversation, for conditions to ask
+	// about, as an environment or a team.
+	Labels map[string]string
+
 	Cwd string // the agent's working directory on this machine; may be empty
 
 	// Background are the agent's tasks that still run while it wants to stop, as

@@ -50,6 +50,7 @@ var (
 	_ gate.Transcript = (*view)(nil)
 	_ gate.ByHost     = (*view)(nil)
 	_ gate.Marked     = (*view)(nil)
+	_ gate.Recalling  = (*view)(nil)
 )
 
 func (s *Store) newView(v *view) *view {

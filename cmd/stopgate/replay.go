@@ -154,7 +154,7 @@ type draft struct {
 
 // draft reads the files of one.
 func (c replayCommand) draft(p process, name string, paths []string) (*draft, error) {
-	files, err := readHookFiles("", paths)
+	files, err := readHookFiles("", false, paths)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ type validateCommand struct {
 	JSON    bool     `help:"Print findings as JSON."`
 	Explain bool     `help:"Say also what each hook is asked about, tool by tool in each host's own names."`
 	Config  string   `placeholder:"FILE" help:"Server file: warn also of hooks that a server with it could not ask, started here."`
+	Strict  bool     `name:"strict-azure" help:"Report as errors what Azure SRE Agent does not know in its specs: when, mode, votes, …"`
 	Dialect string   `placeholder:"D" help:"Whose hooks the files are, where they do not say: ${dialects}."`
 	Files   []string `arg:"" name:"file" help:"Spec files and hooks files, or directories of them."`
 }
@@ -35,7 +36,7 @@ func (c validateCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	files, err := readHookFiles(dialect, c.Files)
+	files, err := readHookFiles(dialect, c.Strict, c.Files)
 	if err != nil {
 		return err
 	}
