@@ -47,6 +47,7 @@ var allowed = map[string][]string{
 	"stopgate/prompthooks/modeltest": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
 	"stopgate/prompthooks/openai":    {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
 	"stopgate/prompthooks/anthropic": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
+	"stopgate/chaos":                 {"stopgate/gate"},
 	"stopgate/e2e":                   {},
 	"stopgate/examples/loops":        {},
 	"stopgate/cmd/stopgate":          {"*"},
