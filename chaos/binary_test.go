@@ -2,26 +2,43 @@ package chaos
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // clockVariable names the file with the seconds by which a server's clock is off.
 const clockVariable = "STOPGATE_CHAOS_CLOCK"
 
-// buildServer builds the program under test.
-func buildServer(t testing.TB, flags ...string) string {
+// binaries is where the program under test is; TestMain makes and removes it.
+var binaries string
+
+// built is the program under test, made by the first test that needs it.
+var built = sync.OnceValues(func() (string, error) { return build(binaries) })
+
+func server(t testing.TB) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "stopgate")
-	// -trimpath, so that `make build` and this share what they compile.
-	out, err := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", bin}, flags...), "stopgate/cmd/stopgate")...).CombinedOutput()
+	bin, err := built()
 	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+		t.Fatal(err)
 	}
 	return bin
+}
+
+// build builds the program into a directory.
+func build(dir string, flags ...string) (string, error) {
+	bin := filepath.Join(dir, "stopgate")
+	// -trimpath, so that `make build` and this share what they compile.
+	line := append([]string{"build", "-trimpath", "-o", bin}, flags...)
+	out, err := exec.Command("go", append(line, "stopgate/cmd/stopgate")...).CombinedOutput()
+	if err != nil {
+		return bin, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return bin, nil
 }
 
 // buildWithClock builds the program under test with a standard library in which
@@ -76,7 +93,11 @@ func init() {
 	}
 	overlay, _ := json.Marshal(map[string]map[string]string{"Replace": {
 		library: write("time.go", patched), program: write("chaosclock.go", jumps)}})
-	return buildServer(t, "-overlay", write("overlay.json", string(overlay)))
+	bin, err := build(dir, "-overlay", write("overlay.json", string(overlay)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
 }
 
 func (w *world) clockFile(r *replica) string { return filepath.Join(w.dir, r.name+".clock") }

@@ -40,7 +40,7 @@ func TestChaos(t *testing.T) {
 	sum := summary{faults: map[string]int{}}
 	if *rounds == 0 {
 		t.Logf("seed %d", s)
-		bin := buildServer(t)
+		bin := server(t)
 		for i, p := range short {
 			t.Run(p.of.name, func(t *testing.T) {
 				w := startWorld(t, p.of, bin, ownDisk(t))

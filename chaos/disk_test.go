@@ -29,7 +29,13 @@ func TestMain(m *testing.M) {
 			os.Exit(notInside)
 		}
 	}
-	os.Exit(m.Run())
+	var err error
+	if binaries, err = os.MkdirTemp("", "stopgate-chaos-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(binaries)
+	os.Exit(code)
 }
 
 // notInside is the exit code of a process that could not have its own mounts.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stopgate/gate"
@@ -31,6 +32,7 @@ type load struct {
 	// leave although it could not be stored (DESIGN §2), which a host is not told.
 	storeFails bool
 	until      time.Time
+	over       atomic.Bool // nobody will answer any more
 
 	mu       sync.Mutex
 	surprise []string // answers that nothing explains
@@ -69,7 +71,7 @@ func (c *worker) work() {
 			session = c.sessions[clients]
 		}
 		pause := time.Duration(c.rng.IntN(8)) * time.Millisecond
-		if time.Now().After(c.until) {
+		if time.Now().After(c.until) || c.over.Load() {
 			return
 		}
 		switch {
@@ -128,7 +130,7 @@ func (c *worker) evaluate(session string) {
 		return
 	}
 	header.Set("Idempotency-Key", op.Key)
-	for try := 0; try < 200 && !c.decided(o, c.send(http.MethodPost, "/v1/evaluate", header, sent, hasty)); try++ {
+	for try := 0; try < 200 && !c.over.Load() && !c.decided(o, c.send(http.MethodPost, "/v1/evaluate", header, sent, hasty)); try++ {
 		hasty = 0
 		time.Sleep(25 * time.Millisecond)
 	}

@@ -49,8 +49,10 @@ type replica struct {
 	prefix            []string // what the server is started by, as strace
 
 	mu  sync.Mutex // holds url; the rest is the fault's alone
-	url string     // empty while it is down
+	url string     // empty before it first listens
 	cmd *exec.Cmd
+	// ended is closed when nothing is left that could write to the log.
+	ended chan struct{}
 }
 
 // startWorld starts everything and puts the specs in force.
@@ -110,39 +112,44 @@ func (w *world) start(r *replica) {
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir = w.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + w.dir, clockVariable + "=" + w.clockFile(r)}
-	stderr, err := cmd.StderrPipe()
+	stderr, end, err := os.Pipe()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	cmd.Stderr = end
+	err = cmd.Start()
+	end.Close()
+	if err != nil {
+		stderr.Close()
 		w.t.Fatal(err)
 	}
-	r.cmd = cmd
+	r.cmd, r.ended = cmd, make(chan struct{})
 	listening := make(chan string, 1)
-	go follow(stderr, r.log, listening)
+	go r.follow(stderr, listening, r.ended)
 	select {
 	case url := <-listening:
 		r.set(url)
+		return
+	case <-r.ended:
 	case <-time.After(startLimit):
 	}
-	if r.at() == "" {
-		r.kill()
-		log, _ := os.ReadFile(r.log)
-		w.t.Fatalf("%s of %s does not start; its log:\n%s", r.name, w.setup.name, log)
-	}
+	r.kill()
+	log, _ := os.ReadFile(r.log)
+	w.t.Fatalf("%s of %s does not start; its log:\n%s", r.name, w.setup.name, log)
 }
 
 // follow keeps what a server says, and tells the address that it says.
-func follow(from io.Reader, log string, listening chan<- string) {
-	defer close(listening)
-	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func (r *replica) follow(from *os.File, listening chan<- string, ended chan<- struct{}) {
+	defer close(ended)
+	defer from.Close()
+	log, err := os.OpenFile(r.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return
 	}
-	defer f.Close()
+	defer log.Close()
 	for lines := bufio.NewReader(from); ; {
 		line, err := lines.ReadString('\n')
-		f.WriteString(line)
+		log.WriteString(line)
 		var said struct{ Msg, URL string }
 		if json.Unmarshal([]byte(line), &said) == nil && said.Msg == "listening" {
 			listening <- said.URL
