@@ -294,10 +294,7 @@ func (w *world) same(what string, want, have map[string]bool) {
 // key that is answered leads to one of them.
 func (w *world) inFile() map[string]bool {
 	w.t.Helper()
-	s, err := sqlite.Open(w.t.Context(), sqlite.Options{Dir: filepath.Join(w.disk, "replica0"), Now: time.Now})
-	if w.disk == "" {
-		s, err = sqlite.Open(w.t.Context(), sqlite.Options{Dir: filepath.Join(w.dir, "replica0"), Now: time.Now})
-	}
+	s, err := sqlite.Open(w.t.Context(), sqlite.Options{Dir: w.replicas[0].data, Now: time.Now})
 	if err != nil {
 		w.t.Fatal(err)
 	}

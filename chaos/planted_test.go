@@ -33,7 +33,7 @@ func TestPlanted(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w.stop(w.replicas[0])
-			spoil(t, filepath.Join(w.dir, "replica0", "stopgate.db"), tc.statement)
+			spoil(t, filepath.Join(w.replicas[0].data, "stopgate.db"), tc.statement)
 			w.start(w.replicas[0])
 			found := Check(rules, ops, w.observe(ops, first))
 			if !slices.ContainsFunc(found, func(v Violation) bool { return v.Fault == tc.want }) {

@@ -45,8 +45,8 @@ type world struct {
 
 // replica is one server process, or the place of one that was killed.
 type replica struct {
-	name, config, log string
-	prefix            []string // what the server is started by, as strace
+	name, config, data, log string
+	prefix                  []string // what the server is started by, as strace
 
 	mu  sync.Mutex // holds url; the rest is the fault's alone
 	url string     // empty before it first listens
@@ -87,7 +87,7 @@ func (w *world) place(name, database, durability string) *replica {
 	if w.disk != "" {
 		data = filepath.Join(w.disk, name)
 	}
-	r := &replica{name: name, config: filepath.Join(w.dir, name+".yaml"), log: filepath.Join(w.dir, name+".log")}
+	r := &replica{name: name, config: filepath.Join(w.dir, name+".yaml"), data: data, log: filepath.Join(w.dir, name+".log")}
 	file, _ := json.Marshal(map[string]any{ // JSON is YAML
 		"listen": "127.0.0.1:0", "data": data, "database": database, "durability": durability, "on_gate_error": "block",
 		// It is the storing that is tried here, not the sandbox.

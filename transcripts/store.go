@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stopgate/gate"
+	"stopgate/internal/durable"
 )
 
 // Options say where transcripts live and how large they may be.
@@ -99,7 +100,7 @@ func Open(opt Options) (*Store, error) {
 		s.sessions = filepath.Join(dir, "copies")
 	}
 	for _, d := range []string{s.sessions, filepath.Join(dir, "locks"), filepath.Join(dir, "tmp")} {
-		if err := makeDir(d); err != nil {
+		if err := durable.MakeDir(d); err != nil {
 			return nil, fmt.Errorf("transcripts: %w", err)
 		}
 	}
@@ -111,22 +112,6 @@ func Open(opt Options) (*Store, error) {
 		s.running.Go(s.sweepingErased)
 	}
 	return s, nil
-}
-
-// makeDir makes a directory and what is missing above it, each so that it survives
-// a power cut: what is synced inside is lost with an entry that is not.
-func makeDir(path string) error {
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil
-	}
-	parent := filepath.Dir(path)
-	if err := makeDir(parent); err != nil {
-		return err
-	}
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncDir(parent)
 }
 
 // Close ends the work in the background and removes the process's temporary

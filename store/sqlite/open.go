@@ -16,7 +16,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"modernc.org/sqlite"
 
 	"stopgate/gate"
+	"stopgate/internal/durable"
 )
 
 // Durability says what a commit survives.
@@ -85,7 +85,7 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 		return nil, fmt.Errorf("data directory %q: %w", opt.Dir, err)
 	}
 	opt.Dir = dir
-	if err := makeDir(dir); err != nil {
+	if err := durable.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("data directory %q cannot be made: %w", dir, err)
 	}
 	// fdatasync writes all that is needed to read the data back and saves the
@@ -98,27 +98,6 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// makeDir makes a directory and what is missing above it, each so that it survives
-// a power cut: what is synced inside is lost with an entry that is not.
-func makeDir(path string) error {
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil
-	}
-	parent := filepath.Dir(path)
-	if err := makeDir(parent); err != nil {
-		return err
-	}
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	d, err := os.Open(parent)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 func (s *Store) open(ctx context.Context) (err error) {
