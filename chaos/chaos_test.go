@@ -309,7 +309,7 @@ func (w *world) inFile() map[string]bool {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		have[string(e.ID)] = true
+		have[e.ID] = true
 	}
 	for k, err := range dump.Keys {
 		if err != nil {
