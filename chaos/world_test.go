@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +113,7 @@ func (w *world) start(r *replica) {
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir = w.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + w.dir, clockVariable + "=" + w.clockFile(r)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no server outlives the harness, however that ends
 	stderr, end, err := os.Pipe()
 	if err != nil {
 		w.t.Fatal(err)
