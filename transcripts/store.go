@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stopgate/gate"
+	"stopgate/internal/durable"
 )
 
 // Options say where transcripts live and how large they may be.
@@ -99,7 +100,7 @@ func Open(opt Options) (*Store, error) {
 		s.sessions = filepath.Join(dir, "copies")
 	}
 	for _, d := range []string{s.sessions, filepath.Join(dir, "locks"), filepath.Join(dir, "tmp")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+		if err := durable.MakeDir(d); err != nil {
 			return nil, fmt.Errorf("transcripts: %w", err)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"modernc.org/sqlite"
 
 	"stopgate/gate"
+	"stopgate/internal/durable"
 )
 
 // Durability says what a commit survives.
@@ -92,7 +93,7 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 		return nil, fmt.Errorf("data directory %q: %w", opt.Dir, err)
 	}
 	opt.Dir = dir
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("data directory %q cannot be made: %w", dir, err)
 	}
 	// fdatasync writes all that is needed to read the data back and saves the
