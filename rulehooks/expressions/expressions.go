@@ -33,8 +33,8 @@ const MaxBytes = 8 << 10
 
 // Bounds of one answer.
 const (
-	// maxCost in CEL's units: a search through the longest text costs less, and
-	// a second of one core is about as much.
+	// maxCost in CEL's units: a search through the longest text for a pattern of
+	// some length costs less, and a second of an idle core is about as much.
 	maxCost = 5_000_000
 	// maxMemory is the size of the largest value, in tens of bytes or elements.
 	maxMemory = 2_000_000
@@ -109,8 +109,8 @@ func (c *Compiler) compile(event gate.EventName, text string) (e expression, kin
 	if err == nil && least.Min > maxCost {
 		return e, nil, []Problem{{0, fmt.Sprintf("costs at least %d steps, want at most %d", least.Min, maxCost)}}
 	}
-	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.MemoryLimit(maxMemory), cel.InterruptCheckFrequency(checkEvery),
-		cel.OptimizeRegex(interpreter.MatchesRegexOptimization))
+	program, err := env.Program(checked, append(patterns{}.matching(),
+		cel.CostLimit(maxCost), cel.MemoryLimit(maxMemory), cel.InterruptCheckFrequency(checkEvery))...)
 	if err != nil {
 		return e, nil, []Problem{{0, err.Error()}}
 	}
