@@ -102,6 +102,12 @@ bench: ## Run the benchmarks (docs/benchmarks.md); BASE=rev compares with a revi
 	  (cd bin/base && go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),1) ./...) > bin/bench-base.txt; \
 	  git worktree remove --force bin/base; go run $(BENCHSTAT) bin/bench-base.txt bin/bench.txt; fi
 
+# A module of its own, so that OPA is no dependency; building it takes minutes once.
+.PHONY: bench-opa
+bench-opa: system ## Ask a rule hook, a command hook and OPA's server the same (docs/benchmarks.md)
+	@echo "building stopgate and OPA (a few minutes the first time) …"
+	cd bench/opa && go vet . && go test -run '^$$' -bench . -benchtime $(or $(TURNS),20)x -timeout 20m
+
 .PHONY: ci
 ci: ## Everything that .ci/run does
 	bash .ci/run
