@@ -35,11 +35,12 @@ const (
 	ContextIgnored        Note = "context_ignored"
 	TranscriptLost        Note = "transcript_unreadable"
 	HaltRequested         Note = "halt_requested"
+	Overridden            Note = "overridden"
 )
 
 // Notes lists every [Note].
 var Notes = []Note{RejectedWithoutReason, FailedOpen, FailedClosed, Capped, MaxTurns, Repaired, Deferred,
-	NoProgress, Impossible, WouldBlock, ReasonCut, ContextIgnored, TranscriptLost, HaltRequested}
+	NoProgress, Impossible, WouldBlock, ReasonCut, ContextIgnored, TranscriptLost, HaltRequested, Overridden}
 
 // FailureCode says why a hook, or the gate itself, could not answer.
 type FailureCode string

@@ -41,6 +41,8 @@ type memory struct {
 	apiKeys  []gate.Key
 	audit    []gate.AuditEntry
 	owners   map[string][]string // agents by session
+
+	overrides map[string]gate.Override
 }
 
 type reservation struct {
@@ -51,7 +53,7 @@ type reservation struct {
 
 func newMemory() *memory {
 	return &memory{counts: map[gate.LedgerKey]gate.Counts{}, active: map[string]map[string]bool{}, keys: map[gate.IdempotencyKey]*reservation{},
-		owners: map[string][]string{}}
+		owners: map[string][]string{}, overrides: map[string]gate.Override{}}
 }
 
 func (m *memory) Counts(_ context.Context, key gate.LedgerKey) (gate.Counts, error) {

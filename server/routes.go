@@ -92,6 +92,9 @@ func (s *Server) routes() []route {
 
 		{get, session, nil, read(ownSession("session")), s.getSession},
 		{del, session, nil, admin(ownSession("session")), s.deleteSession},
+		{get, session + "/override", nil, read(ownSession("session")), s.getOverride},
+		{put, session + "/override", nil, admin(ownSession("session")), s.putOverride},
+		{del, session + "/override", nil, admin(ownSession("session")), s.deleteOverride},
 		{get, session + "/transcript", nil, read(ownSession("session")), s.getTranscript},
 		{put, session + "/transcript", text, ask(filtered), s.upload(s.opt.Transcripts.Replace)},
 		{post, session + "/transcript", text, ask(filtered), s.appendTranscript},

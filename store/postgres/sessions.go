@@ -60,8 +60,8 @@ func (s *Store) agentCounts(ctx context.Context, session string) (agents []gate.
 	return agents, err
 }
 
-// EraseSession removes counts, activations, claims and records of the session, and the
-// idempotency keys that those records answered, in one transaction. The server's
+// EraseSession removes counts, activations, the override, claims and records of the session,
+// and the idempotency keys that those records answered, in one transaction. The server's
 // vacuum then overwrites the bytes, in its own time.
 func (s *Store) EraseSession(ctx context.Context, id string) error {
 	if id == "" {
@@ -75,6 +75,7 @@ func (s *Store) EraseSession(ctx context.Context, id string) error {
 			`DELETE` + mine,
 			`DELETE FROM stopgate.counts WHERE sha256(session) = sha256($1)`,
 			`DELETE FROM stopgate.activations WHERE sha256(session) = sha256($1)`,
+			`DELETE FROM stopgate.overrides WHERE sha256(session) = sha256($1)`,
 			`DELETE FROM stopgate.session_agents WHERE sha256(session) = sha256($1)`,
 			`UPDATE stopgate.audit SET session = '' WHERE session <> '' AND sha256(session) = sha256($1)`, // that somebody switched a hook stays
 		} {

@@ -31,8 +31,8 @@ func (s *Store) sweeping() {
 	}
 }
 
-// sweep deletes records beyond their retention and idempotency keys beyond
-// their day, in small transactions. Of several replicas that sweep at once one
+// sweep deletes records beyond their retention, idempotency keys beyond their
+// day, and overrides that are over, in small transactions. Of several replicas that sweep at once one
 // does, and a row that is in use waits for the next time.
 func (s *Store) sweep(ctx context.Context) error {
 	if s.retention > 0 {
@@ -42,6 +42,11 @@ func (s *Store) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	err := s.dropAll(ctx, `DELETE FROM stopgate.overrides WHERE sha256(session) IN (
+			SELECT sha256(session) FROM stopgate.overrides WHERE until <= `+nowMillis+` - $1::bigint LIMIT $2 FOR UPDATE SKIP LOCKED)`, 0)
+	if err != nil {
+		return err
 	}
 	return s.dropAll(ctx, `DELETE FROM stopgate.idempotency WHERE id IN (
 			SELECT id FROM stopgate.idempotency WHERE reserved <= `+nowMillis+` - $1::bigint AND (evaluation IS NOT NULL OR lease <= `+nowMillis+`)

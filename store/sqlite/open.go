@@ -57,10 +57,12 @@ type Store struct {
 	reads    *sql.DB
 	countsOf *sql.Stmt
 	activeOf *sql.Stmt
-	writer   *writer
-	upkeep   *upkeep
-	closing  sync.Once
-	closed   error
+
+	overrideOf *sql.Stmt
+	writer     *writer
+	upkeep     *upkeep
+	closing    sync.Once
+	closed     error
 }
 
 var _ gate.Store = (*Store)(nil)
@@ -118,6 +120,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return explain(err)
 	}
 	if s.activeOf, err = s.reads.PrepareContext(ctx, selectActive); err != nil {
+		return explain(err)
+	}
+	if s.overrideOf, err = s.reads.PrepareContext(ctx, selectOverride); err != nil {
 		return explain(err)
 	}
 	s.writer = startWriter(func() (*conn, error) { return openConn(s.file, s.opt) }, s.present)

@@ -88,8 +88,8 @@ func (u *upkeep) sweeping(ctx context.Context) {
 	}
 }
 
-// sweep deletes records beyond their retention and idempotency keys beyond
-// their day, in small transactions. It writes only when there is something.
+// sweep deletes records beyond their retention, idempotency keys beyond their
+// day, and overrides that are over, in small transactions. It writes only when there is something.
 func (s *Store) sweep(ctx context.Context) error {
 	now := s.opt.Now()
 	if s.opt.Retention > 0 {
@@ -98,6 +98,9 @@ func (s *Store) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM overrides WHERE until <= ?)`, dropOverrides(now.UnixMilli())); err != nil {
+		return err
 	}
 	return s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM idempotency WHERE seq = (SELECT min(seq) FROM idempotency) AND reserved <= ?)`,
 		dropKeys(now.Add(-record.KeyLife).UnixMilli(), now.UnixMilli()))
@@ -140,6 +143,12 @@ func dropRecords(before int64) *drop {
 	return &drop{args: []any{before, int64(dropLimit)}, texts: []string{
 		`DELETE FROM evaluation_hooks` + old,
 		`DELETE FROM evaluations` + old,
+	}}
+}
+
+func dropOverrides(now int64) *drop {
+	return &drop{args: []any{now, int64(dropLimit)}, texts: []string{
+		`DELETE FROM overrides WHERE session IN (SELECT session FROM overrides WHERE until <= ?1 LIMIT ?2)`,
 	}}
 }
 
