@@ -39,7 +39,7 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 			for i := range verdicts {
 				d.Forced = d.Forced || verdicts[i].Has(Capped) || verdicts[i].Has(Overridden)
 			}
-		case now.SameReason >= noProgressAfter-1 && strings.TrimSpace(d.Reason) == now.LastReason:
+		case now.SameReason >= noProgressAfter-1 && MarkHead(strings.TrimSpace(d.Reason)) == now.LastReason:
 			for i := range verdicts {
 				if verdicts[i].objects() && !verdicts[i].Shadow {
 					verdicts[i].note(NoProgress)
