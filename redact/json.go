@@ -30,7 +30,7 @@ func (r *Redactor) JSON(doc []byte) []byte {
 		switch token := doc[at:end]; {
 		case token[0] == '"' || number(token):
 			text := textOf(token)
-			clean := ""
+			var clean string
 			if hits < mostHits {
 				clean = r.value(key, text)
 			} else {

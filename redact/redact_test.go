@@ -2,6 +2,7 @@ package redact_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -148,25 +149,24 @@ func TestJSON(t *testing.T) {
 // nothing else is lost.
 func TestReaderAtEveryEdge(t *testing.T) {
 	r := all(t)
-	for _, s := range secrets {
+	for i, s := range secrets {
 		text := " " + fmt.Sprintf(s.text, s.secret) + "\n"
-		for _, filler := range []string{"word ", "x", "é"} {
-			for _, before := range []int{48<<10 - 200, 48<<10 - 3, 64<<10 - 40, 64 << 10, 80<<10 - 20} {
-				in := strings.Repeat(filler, before/len(filler)) + text + strings.Repeat(filler, 30<<10)
-				got, err := io.ReadAll(r.Reader(iotest.HalfReader(strings.NewReader(in))))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if want := strings.Replace(in, s.secret, "[redacted:"+s.name+"]", 1); string(got) != want {
-					t.Fatalf("%s after %d of %q: %d bytes, want %d", s.name, before, filler, len(got), len(want))
-				}
-				if r.Text(in) != string(got) || r.Text(string(got)) != string(got) {
-					t.Fatalf("%s after %d of %q: Text differs, or is not done with", s.name, before, filler)
-				}
+		filler := []string{"word ", "x", "é"}[i%3]
+		for _, before := range []int{48<<10 - 200, 64<<10 - 40, 64 << 10, 80<<10 - 20}[i%2*2 : i%2*2+2] {
+			in := strings.Repeat(filler, before/len(filler)) + text + strings.Repeat(filler, (32<<10)/len(filler))
+			got, err := io.ReadAll(r.Reader(iotest.HalfReader(strings.NewReader(in))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := strings.Replace(in, s.secret, "[redacted:"+s.name+"]", 1); string(got) != want {
+				t.Fatalf("%s after %d of %q: %d bytes, want %d", s.name, before, filler, len(got), len(want))
+			}
+			if r.Text(in) != string(got) || r.Text(string(got)) != string(got) {
+				t.Fatalf("%s after %d of %q: Text differs, or is not done with", s.name, before, filler)
 			}
 		}
 	}
-	if _, err := io.ReadAll(r.Reader(iotest.ErrReader(io.ErrUnexpectedEOF))); err != io.ErrUnexpectedEOF {
+	if _, err := io.ReadAll(r.Reader(iotest.ErrReader(io.ErrUnexpectedEOF))); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("the source's error became %v", err)
 	}
 }
