@@ -331,6 +331,20 @@ func TestVariablesInServerFile(t *testing.T) {
 	})
 }
 
+func TestSecretsOfTheFile(t *testing.T) {
+	s := load(t, `
+database: postgres://gate:pass%20word@db/gate
+telemetry: {endpoint: "https://otel.example", headers: {authorization: "Bearer ${KEY}", x-other: plain}}
+models: {default: gemini, providers: {gemini: {}, openai: {api_key: "${KEY}"}}}
+`, environment(map[string]string{"HOME": "/home/dev", "KEY": "s3cret", "GEMINI_API_KEY": "of the environment"}))
+	if diff := cmp.Diff([]string{"of the environment", "pass word", "plain", "s3cret"}, s.Secrets()); diff != "" {
+		t.Errorf("secrets (-want +got):\n%s", diff)
+	}
+	if got := load(t, "", environment(map[string]string{"HOME": "/home/dev"})).Secrets(); len(got) != 0 {
+		t.Errorf("without any: %q", got)
+	}
+}
+
 func TestSecretsDoNotShow(t *testing.T) {
 	p := Provider{APIKey: "s3cret"}
 	b, err := json.Marshal(p)

@@ -54,9 +54,11 @@ type span struct {
 
 func spanOf(name string, from, to int) span { return span{from, to, name, from, to} }
 
-// New makes a redactor of built-in patterns by their names, and of own ones. An
+// New makes a redactor of built-in patterns by their names, of own ones, and of
+// secrets that are known as they are: those of at least [ShortestSecret] bytes, which
+// are found whatever patterns there are, and become "[redacted:server_secret]". An
 // error names the pattern that is wrong.
-func New(builtIn []string, own []Pattern) (*Redactor, error) {
+func New(builtIn []string, own []Pattern, known []string) (*Redactor, error) {
 	r := &Redactor{}
 	for _, name := range builtIn {
 		if !slices.Contains(BuiltIn(), name) {
@@ -79,11 +81,42 @@ func New(builtIn []string, own []Pattern) (*Redactor, error) {
 		r.hints.add(len(r.finders), nil)
 		r.finders = append(r.finders, finder{name: p.Name, find: matches(p.Name, p.Expr)})
 	}
+	if known = long(known); len(known) > 0 {
+		r.hints.add(len(r.finders), known)
+		r.finders = append(r.finders, finder{name: serverSecret, find: literals(known)})
+	}
 	return r, nil
 }
 
 // maxOwn keeps all finders in the bits of one number; each is tried on every text.
 const maxOwn = 50
+
+// ShortestSecret is the fewest bytes of a known secret that is taken out: shorter
+// ones are words, as the "none" that a local model's server wants for a key.
+const ShortestSecret = 8
+
+const serverSecret = "server_secret"
+
+func long(secrets []string) []string {
+	return slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < ShortestSecret || len(s) > overlap })
+}
+
+// literals finds texts as they are.
+func literals(secrets []string) func(string, []span) []span {
+	return func(text string, found []span) []span {
+		for _, secret := range secrets {
+			for at := 0; ; {
+				i := strings.Index(text[at:], secret)
+				if i < 0 {
+					break
+				}
+				found = append(found, spanOf(serverSecret, at+i, at+i+len(secret)))
+				at += i + len(secret)
+			}
+		}
+		return found
+	}
+}
 
 // names are what may stand in a mark.
 var names = regexp.MustCompile(`\A[a-z][a-z0-9_]{0,39}\z`)

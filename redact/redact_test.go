@@ -44,7 +44,7 @@ var secrets = []struct{ name, text, secret string }{
 
 func all(t testing.TB, own ...redact.Pattern) *redact.Redactor {
 	t.Helper()
-	r, err := redact.New(redact.BuiltIn(), own)
+	r, err := redact.New(redact.BuiltIn(), own, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestDocumentFullOfSecrets(t *testing.T) {
 }
 
 func TestOwnPatterns(t *testing.T) {
-	r, err := redact.New(nil, []redact.Pattern{{"project", `(?i)project [a-z]+`}, {"line", `(?m)^secret:.*$`}})
+	r, err := redact.New(nil, []redact.Pattern{{"project", `(?i)project [a-z]+`}, {"line", `(?m)^secret:.*$`}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,12 +203,31 @@ func TestOwnPatterns(t *testing.T) {
 	for name, p := range map[string]redact.Pattern{
 		"a name": {"Up", "a"}, "no name": {"", "a"}, "look-ahead": {"a", "(?=a)"}, "empty text": {"a", "a*"}, "nothing": {"a", ""}, "too large": {"a", `\pL{900}`},
 	} {
-		if _, err := redact.New(nil, []redact.Pattern{p}); err == nil || !strings.HasPrefix(err.Error(), "redaction pattern ") {
+		if _, err := redact.New(nil, []redact.Pattern{p}, nil); err == nil || !strings.HasPrefix(err.Error(), "redaction pattern ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := redact.New([]string{"emails"}, nil); err == nil {
+	if _, err := redact.New([]string{"emails"}, nil, nil); err == nil {
 		t.Error("an unknown built-in pattern is taken")
+	}
+}
+
+// Secrets that are known go wherever they stand, also escaped in JSON; what is too
+// short for one stays.
+func TestKnownSecrets(t *testing.T) {
+	r, err := redact.New(nil, nil, []string{"none", "", `pass"word`, "pass\"word-and-more"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in, want := range map[string]string{
+		`none of pass"word,pass"word`: `none of [redacted:server_secret],[redacted:server_secret]`,
+		`x pass"word-and-more`:        `x [redacted:server_secret]`,
+		`{"a":"pass\"word"}`:          `{"a":"[redacted:server_secret]"}`,
+		`["pass\u0022word"]`:          `["[redacted:server_secret]"]`,
+	} {
+		if got := string(r.JSON([]byte(in))); got != want {
+			t.Errorf("%s became %s, want %s", in, got, want)
+		}
 	}
 }
 

@@ -209,7 +209,7 @@ func redactorOf(cfg config.Server) (*redact.Redactor, error) {
 	for i, p := range cfg.Redaction.Patterns {
 		own[i] = redact.Pattern(p)
 	}
-	r, err := redact.New(cfg.Redaction.BuiltIn, own)
+	r, err := redact.New(cfg.Redaction.BuiltIn, own, cfg.Secrets())
 	if err != nil {
 		return nil, exit{exitInput, err}
 	}

@@ -58,7 +58,7 @@ func (h *hookCall) failed(cause error, answer string) {
 	if err != nil {
 		return
 	}
-	redactor, err := redact.New(redact.BuiltIn(), nil)
+	redactor, err := redact.New(redact.BuiltIn(), nil, nil)
 	if err != nil {
 		return
 	}

@@ -10,11 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"stopgate/config"
+	"stopgate/gate"
 	"stopgate/redact"
 	"stopgate/store/postgres"
 	"stopgate/store/sqlite"
+	"stopgate/store/storetest"
 )
 
 // The server file's names are the package's, which cannot see each other.
@@ -27,7 +30,7 @@ func TestBuiltInRedactions(t *testing.T) {
 // Whatever else a store can do passes through the redactor: a new method of one
 // fails here, unless only commands use it, on the store itself.
 func TestStoresKeepTheirMethods(t *testing.T) {
-	r, err := redact.New(redact.BuiltIn(), nil)
+	r, err := redact.New(redact.BuiltIn(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +45,21 @@ func TestStoresKeepTheirMethods(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A store behind a redactor keeps the law of stores.
+func TestRedactedStore(t *testing.T) {
+	r, err := redact.New(redact.BuiltIn(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Run(t, func(t testing.TB) gate.Store {
+		s, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir(), Durability: sqlite.Process, Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Store(s)
+	})
 }
 
 // Secrets in every place that an agent, a judge or a script can put one: the agent
