@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"stopgate/prompthooks/recording": {"stopgate/gate", "stopgate/prompthooks", "stopgate/prompthooks/exchange"},
 	"stopgate/prompthooks/traced":    {"stopgate/gate", "stopgate/prompthooks"},
 	"stopgate/telemetry":             {"stopgate/gate"},
+	"stopgate/redact":                {"stopgate/gate"},
 	"stopgate/rulehooks":             {"stopgate/gate", "stopgate/rulehooks/shell"},
 	"stopgate/rulehooks/expressions": {"stopgate/gate", "stopgate/rulehooks/shell"},
 	"stopgate/rulehooks/shell":       {},

@@ -52,6 +52,7 @@ func serverSchema() schema {
 		}),
 		"auth":      authSchema(),
 		"telemetry": telemetrySchema(),
+		"redaction": redactionSchema(),
 		"models":    modelsSchema(),
 		"sandbox": strictly("What command hooks run in.", schema{
 			"mode":            orVariable(oneOf("", SandboxAuto, SandboxBubblewrap, SandboxProcess, SandboxContainer, SandboxOff)),
@@ -109,6 +110,15 @@ func telemetrySchema() schema {
 		"sample":       orVariable(schema{"description": "Share of the traces that is kept.", "type": "number", "exclusiveMinimum": 0, "maximum": 1}),
 		"queue":        orVariable(wholeFrom("Spans that may wait.", 1)),
 		"pprof":        textAbout("Loopback address for profiles."),
+	})
+}
+
+func redactionSchema() schema {
+	expression := schema{"type": "string", "minLength": 1}
+	return strictly("What is taken out of what is stored and shown.", schema{
+		"built_in":           listOf("Built-in patterns that are used.", orVariable(oneOf("", BuiltInRedactions...))),
+		"patterns":           with(mapOf("Own ones, in RE2's syntax, by name.", expression), schema{"maxProperties": maxRedactionPatterns, "propertyNames": schema{"pattern": redactionNames}}),
+		"redact_model_input": orVariable(flagOf("Judges do not see it either.")),
 	})
 }
 

@@ -26,6 +26,7 @@ type Server struct {
 	Limits      Limits
 	Retention   Retention
 	Telemetry   Telemetry
+	Redaction   Redaction
 	OnGateError gate.FailMode // what an allow becomes when the gate itself failed
 	Durability  Durability
 }

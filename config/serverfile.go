@@ -143,7 +143,7 @@ func (r *serverReader) server() Server {
 	s.Retention.Records = duration(retention, "records", 0)
 	retention.unknown(true)
 	s.Telemetry = r.telemetry(section(top, "telemetry"))
-	r.reserved()
+	s.Redaction = readRedaction(section(top, "redaction"))
 	top.unknown(true)
 	return s
 }
@@ -156,17 +156,6 @@ func (r *serverReader) database(o *object) Secret {
 		o.errorf("database", o.place("database"), "database does not begin with postgres://; leave it out, and SQLite in the data directory is used")
 	}
 	return Secret(text)
-}
-
-// reserved are keys that DESIGN §7 names and that do nothing yet: a setting
-// that is silently without effect is worse than none.
-func (r *serverReader) reserved() {
-	for _, name := range []string{"redaction"} {
-		if r.top.node.has(name) {
-			r.top.errorf(name, r.top.node.find(name).pos, "%s is not supported yet: leave it out", name)
-			r.top.value(name)
-		}
-	}
 }
 
 func (r *serverReader) sandbox(o *object) Sandbox {

@@ -15,6 +15,7 @@ type Store interface {
 	Specs
 	Records
 	Activations
+	Overrides
 	Idempotency
 	Sessions
 	Keys
@@ -189,8 +190,8 @@ type Reservation struct {
 type Sessions interface {
 	// Session: CodeNotFound when nothing is known of it.
 	Session(ctx context.Context, id string) (SessionState, error)
-	// EraseSession removes counts, activations, records and claims of the
-	// session, and its name from the audit; nothing to remove is no error. What is
+	// EraseSession removes counts, activations, the override, records and claims of
+	// the session, and its name from the audit; nothing to remove is no error. What is
 	// being judged meanwhile does not bring it back: see [Commit.Erasure].
 	EraseSession(ctx context.Context, id string) error
 	// SessionAgents lists the agents that a session belongs to: those of its

@@ -101,6 +101,9 @@ func (s *Server) routes() []route {
 
 		{get, session, nil, nil, read(ownSession("session")), s.getSession},
 		{del, session, nil, nil, admin(ownSession("session")), s.deleteSession},
+		{get, session + "/override", nil, nil, read(ownSession("session")), s.getOverride},
+		{put, session + "/override", nil, nil, admin(ownSession("session")), s.putOverride},
+		{del, session + "/override", nil, nil, admin(ownSession("session")), s.deleteOverride},
 		{get, session + "/transcript", nil, nil, read(ownSession("session")), s.getTranscript},
 		{put, session + "/transcript", anyOf("agent"), text, ask(filtered), s.upload(s.opt.Transcripts.Replace)},
 		{post, session + "/transcript", anyOf("agent", "format", "at", "after"), text, ask(filtered), s.appendTranscript},

@@ -101,6 +101,7 @@ func (s *Server) answerText(c echo.Context, text io.Reader) error {
 type session struct {
 	gate.SessionState
 	Transcript *transcriptSize `json:"transcript"` // null: none was uploaded
+	Override   *gate.Override  `json:"override,omitempty"`
 }
 
 func (s *Server) getSession(c echo.Context) error {
@@ -115,6 +116,11 @@ func (s *Server) getSession(c echo.Context) error {
 		return err
 	}
 	body := session{SessionState: state}
+	body.Override, err = s.overrideOf(ctx, id)
+	if err != nil && gate.CodeOf(err) != gate.CodeNotFound {
+		return err
+	}
+	known = known || err == nil
 	text, bytes, lines, textErr := s.opt.Transcripts.Read(ctx, id)
 	switch {
 	case textErr == nil:

@@ -19,6 +19,7 @@ import (
 	"stopgate/httphooks"
 	"stopgate/internal/scratch"
 	"stopgate/prompthooks"
+	"stopgate/redact"
 	"stopgate/rulehooks"
 	"stopgate/server"
 	"stopgate/store/postgres"
@@ -59,7 +60,8 @@ func (o overrides) apply(s *config.Server) {
 type app struct {
 	gate        *gate.Gate
 	policies    *gate.Policies
-	store       namedStore // nil offline
+	store       namedStore       // nil offline
+	redactor    *redact.Redactor // nil offline, where nothing is kept
 	transcripts *transcripts.Store
 	runner      *commandhooks.Runner
 	caller      *httphooks.Caller
@@ -119,6 +121,10 @@ func (s *shelf) has(ctx context.Context, session string) (bool, error) {
 
 // buildOn wires an app on the store and the data directory.
 func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(string) string) (*app, error) {
+	redactor, err := redactorOf(cfg)
+	if err != nil {
+		return nil, err
+	}
 	var conversations shelf
 	store, err := openStore(ctx, cfg, data, conversations.has)
 	if err != nil {
@@ -130,7 +136,12 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 		return nil, errors.Join(err, store.Close())
 	}
 	conversations.opened.Store(a.transcripts)
-	a.store, a.gate.Store = store, store
+	a.redactor = redactor
+	a.store = redactor.Store(store)
+	a.gate.Store = a.store
+	if cfg.Redaction.ModelInput {
+		a.gate.Evaluators[gate.PromptHook] = redactor.Evaluator(a.gate.Evaluators[gate.PromptHook])
+	}
 	a.closers = append(a.closers, store.Close)
 	return a, nil
 }
@@ -219,8 +230,24 @@ func (a *app) ready(context.Context) map[string]server.Check {
 	return checks
 }
 
-// uploads shows transcripts to the server in its own words.
-type uploads struct{ *transcripts.Store }
+// redactorOf is what takes secrets out of what is stored and shown.
+func redactorOf(cfg config.Server) (*redact.Redactor, error) {
+	own := make([]redact.Pattern, len(cfg.Redaction.Patterns))
+	for i, p := range cfg.Redaction.Patterns {
+		own[i] = redact.Pattern(p)
+	}
+	r, err := redact.New(cfg.Redaction.BuiltIn, own, cfg.Secrets())
+	if err != nil {
+		return nil, exit{exitInput, err}
+	}
+	return r, nil
+}
+
+// uploads shows transcripts to the server in its own words, and redacted.
+type uploads struct {
+	*transcripts.Store
+	redactor *redact.Redactor
+}
 
 func (u uploads) Replace(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error) {
 	size, err := u.Store.Replace(ctx, session, contentType, r)
@@ -239,7 +266,16 @@ func (u uploads) AppendFile(ctx context.Context, session, format string, at int6
 
 func (u uploads) Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error) {
 	text, size, err := u.Store.Read(ctx, session)
-	return text, size.Bytes, size.Lines, err
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	return redacted{u.redactor.Reader(text), text}, size.Bytes, size.Lines, nil
+}
+
+// redacted is a text on its way out.
+type redacted struct {
+	io.Reader
+	io.Closer
 }
 
 // ReadFor opens what a record's hooks could read; see [server.Transcripts]. Only

@@ -46,7 +46,11 @@ func (c serveCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	log := newLog(p.stderr)
+	redactor, err := redactorOf(cfg)
+	if err != nil {
+		return err
+	}
+	log := slog.New(redactor.Handler(newLog(p.stderr).Handler()))
 	// The port first: it is taken or free at once, and nothing is touched yet.
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
@@ -120,7 +124,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
 	}
 	s, err := server.New(server.Options{
-		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts}, Metrics: metrics,
+		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts, app.redactor}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unserved,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),

@@ -46,7 +46,7 @@ type taking struct {
 
 // contents are the tables that hold something once stopgate was used.
 const contents = `stopgate.counts, stopgate.evaluations, stopgate.evaluation_hooks, stopgate.specs, stopgate.activations, stopgate.idempotency, stopgate.texts, stopgate.text_chunks,
-	stopgate.session_agents, stopgate.keys, stopgate.audit`
+	stopgate.session_agents, stopgate.keys, stopgate.audit, stopgate.overrides`
 
 func (w *taking) everything(ctx context.Context, dump record.Dump, texts Texts) error {
 	if _, err := w.tx.Exec(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil { // the source may be slow
@@ -59,7 +59,8 @@ func (w *taking) everything(ctx context.Context, dump record.Dump, texts Texts) 
 	err := w.tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM stopgate.counts) OR EXISTS (SELECT FROM stopgate.evaluations)
 		OR EXISTS (SELECT FROM stopgate.specs) OR EXISTS (SELECT FROM stopgate.activations)
 		OR EXISTS (SELECT FROM stopgate.idempotency) OR EXISTS (SELECT FROM stopgate.texts)
-		OR EXISTS (SELECT FROM stopgate.session_agents) OR EXISTS (SELECT FROM stopgate.keys) OR EXISTS (SELECT FROM stopgate.audit)`).Scan(&used)
+		OR EXISTS (SELECT FROM stopgate.session_agents) OR EXISTS (SELECT FROM stopgate.keys) OR EXISTS (SELECT FROM stopgate.audit)
+		OR EXISTS (SELECT FROM stopgate.overrides)`).Scan(&used)
 	if err != nil {
 		return err
 	}
@@ -126,10 +127,16 @@ func (w *taking) access(ctx context.Context, dump record.Dump) error {
 		}); err != nil {
 		return err
 	}
-	return take(ctx, w, "audit", []string{"seq", "at", "action", "kind", "name", "session", "key_id", "before", "after", "by", "credential", "address"},
+	if err := take(ctx, w, "overrides", []string{"session", "reason", "by", "agents", "since", "until"},
+		dump.Overrides, func(o record.Override) []any {
+			return []any{bytesOf(o.Session), bytesOf(o.Reason), bytesOf(o.By), o.Agents, o.Since, o.Until}
+		}); err != nil {
+		return err
+	}
+	return take(ctx, w, "audit", []string{"seq", "at", "action", "kind", "name", "session", "key_id", "before", "after", "by", "credential", "address", "reason", "until"},
 		dump.Changes, func(c record.Change) []any {
 			return []any{c.Seq, c.At, bytesOf(string(c.Action)), bytesOf(c.Kind), bytesOf(c.Name), bytesOf(c.Session), bytesOf(c.KeyID), c.Before, c.After,
-				bytesOf(c.By), bytesOf(c.Credential), bytesOf(c.From)}
+				bytesOf(c.By), bytesOf(c.Credential), bytesOf(c.From), bytesOf(c.Reason), c.Until}
 		})
 }
 
@@ -172,9 +179,10 @@ func (w *taking) verify(ctx context.Context, want record.Rows, wantTexts, wantBy
 	err := w.tx.QueryRow(ctx, `SELECT (SELECT count(*) FROM stopgate.counts), (SELECT count(*) FROM stopgate.evaluations),
 		(SELECT count(*) FROM stopgate.evaluation_hooks), (SELECT count(*) FROM stopgate.specs), (SELECT count(*) FROM stopgate.activations),
 		(SELECT count(*) FROM stopgate.idempotency), (SELECT count(*) FROM stopgate.texts), (SELECT coalesce(sum(bytes), 0)::bigint FROM stopgate.texts),
-		(SELECT count(*) FROM stopgate.session_agents), (SELECT count(*) FROM stopgate.keys), (SELECT count(*) FROM stopgate.audit)`).
+		(SELECT count(*) FROM stopgate.session_agents), (SELECT count(*) FROM stopgate.keys), (SELECT count(*) FROM stopgate.audit),
+		(SELECT count(*) FROM stopgate.overrides)`).
 		Scan(&have.Counts, &have.Evaluations, &have.Hooks, &have.Specs, &have.Activations, &have.Keys, &texts, &bytes,
-			&have.Claims, &have.APIKeys, &have.Changes)
+			&have.Claims, &have.APIKeys, &have.Changes, &have.Overrides)
 	if err != nil {
 		return err
 	}

@@ -33,9 +33,9 @@ func (s *Store) sweeping() {
 }
 
 // sweep deletes records beyond their retention and what is known of their
-// sessions, and idempotency keys and erasures beyond their day, in small
-// transactions. Of several replicas that sweep at once one does, and a row that is
-// in use waits for the next time.
+// sessions, idempotency keys and erasures beyond their day, and overrides that are
+// over, in small transactions. Of several replicas that sweep at once one does, and a
+// row that is in use waits for the next time.
 func (s *Store) sweep(ctx context.Context) error {
 	if s.retention > 0 {
 		age := max(s.retention, record.KeyLife)
@@ -48,7 +48,12 @@ func (s *Store) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	err := s.dropAll(ctx, `DELETE FROM stopgate.idempotency WHERE id IN (
+	err := s.dropAll(ctx, `DELETE FROM stopgate.overrides WHERE sha256(session) IN (
+			SELECT sha256(session) FROM stopgate.overrides WHERE until <= `+nowMillis+` - $1::bigint LIMIT $2 FOR UPDATE SKIP LOCKED)`, 0)
+	if err != nil {
+		return err
+	}
+	err = s.dropAll(ctx, `DELETE FROM stopgate.idempotency WHERE id IN (
 			SELECT id FROM stopgate.idempotency WHERE reserved <= `+nowMillis+` - $1::bigint AND (evaluation IS NOT NULL OR lease <= `+nowMillis+`)
 			ORDER BY reserved LIMIT $2 FOR UPDATE SKIP LOCKED)`, record.KeyLife)
 	if err != nil {

@@ -55,18 +55,19 @@ type Options struct {
 
 // Store is a [gate.Store]; see the package comment.
 type Store struct {
-	opt       Options
-	file      string
-	identity  os.FileInfo // of file, as it was opened
-	claim     *claim      // nil without Lock
-	reads     *sql.DB
-	countsOf  *sql.Stmt
-	activeOf  *sql.Stmt
-	erasureOf *sql.Stmt
-	writer    *writer
-	upkeep    *upkeep
-	closing   sync.Once
-	closed    error
+	opt        Options
+	file       string
+	identity   os.FileInfo // of file, as it was opened
+	claim      *claim      // nil without Lock
+	reads      *sql.DB
+	countsOf   *sql.Stmt
+	activeOf   *sql.Stmt
+	overrideOf *sql.Stmt
+	erasureOf  *sql.Stmt
+	writer     *writer
+	upkeep     *upkeep
+	closing    sync.Once
+	closed     error
 }
 
 var _ gate.Store = (*Store)(nil)
@@ -127,6 +128,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return explain(err)
 	}
 	if s.activeOf, err = s.reads.PrepareContext(ctx, selectActive); err != nil {
+		return explain(err)
+	}
+	if s.overrideOf, err = s.reads.PrepareContext(ctx, selectOverride); err != nil {
 		return explain(err)
 	}
 	if s.erasureOf, err = s.reads.PrepareContext(ctx, selectErasure); err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // sweep deletes records beyond their retention and what is known of their
-// sessions, and idempotency keys and erasures beyond their day, in small
-// transactions. It writes only when there is something.
+// sessions, idempotency keys and erasures beyond their day, and overrides that are
+// over, in small transactions. It writes only when there is something.
 func (s *Store) sweep(ctx context.Context) error {
 	now := s.opt.Now()
 	if s.opt.Retention > 0 {
@@ -20,6 +20,9 @@ func (s *Store) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM overrides WHERE until <= ?)`, dropOverrides(now.UnixMilli())); err != nil {
+		return err
 	}
 	day := now.Add(-record.KeyLife).UnixMilli()
 	err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM idempotency WHERE seq = (SELECT min(seq) FROM idempotency) AND reserved <= ?)`,
@@ -67,6 +70,12 @@ func dropRecords(before int64) *drop {
 	return &drop{args: []any{before, int64(dropLimit)}, texts: []string{
 		`DELETE FROM evaluation_hooks` + old,
 		`DELETE FROM evaluations` + old,
+	}}
+}
+
+func dropOverrides(now int64) *drop {
+	return &drop{args: []any{now, int64(dropLimit)}, texts: []string{
+		`DELETE FROM overrides WHERE session IN (SELECT session FROM overrides WHERE until <= ?1 LIMIT ?2)`,
 	}}
 }
 

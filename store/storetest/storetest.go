@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t testing.TB) gate.Store) {
 		{"SpecConflicts", specConflicts},
 		{"SpecOrder", specOrder},
 		{"Activations", activations},
+		{"Overrides", overrides},
 		{"Idempotency", idempotency},
 		{"LostReservation", lostReservation},
 		{"Sessions", sessions},
