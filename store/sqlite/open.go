@@ -45,7 +45,10 @@ type Options struct {
 	// a day counts as a day, since an answer must be there to be given again
 	// for as long as its Idempotency-Key.
 	Retention time.Duration
-	Now       func() time.Time
+	// MaxBytes is how large the database may become, in bytes of pages that are in
+	// use; beyond it the oldest records go. 0: as large as the disk.
+	MaxBytes int64
+	Now      func() time.Time
 }
 
 // Store is a [gate.Store]; see the package comment.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"stopgate/gate"
 	"stopgate/store/record"
 )
 
@@ -93,14 +94,74 @@ func (u *upkeep) sweeping(ctx context.Context) {
 func (s *Store) sweep(ctx context.Context) error {
 	now := s.opt.Now()
 	if s.opt.Retention > 0 {
-		err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM evaluations WHERE seq < ?)`,
-			dropRecords(record.Nanos(now.Add(-max(s.opt.Retention, record.KeyLife)))))
+		err := s.dropOldest(ctx, func() (bool, error) { return true, nil },
+			`SELECT seq FROM evaluations WHERE seq < ? ORDER BY seq LIMIT ?`, record.Nanos(now.Add(-max(s.opt.Retention, record.KeyLife))))
 		if err != nil {
+			return err
+		}
+	}
+	if s.opt.MaxBytes > 0 {
+		if err := s.shrink(ctx, now); err != nil {
 			return err
 		}
 	}
 	return s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM idempotency WHERE seq = (SELECT min(seq) FROM idempotency) AND reserved <= ?)`,
 		dropKeys(now.Add(-record.KeyLife).UnixMilli(), now.UnixMilli()))
+}
+
+// shrink deletes the oldest records until the file's pages that are in use are
+// fewer than they may be. What is kept: sessions that are in use, and answers
+// that their Idempotency-Key may ask for again.
+func (s *Store) shrink(ctx context.Context, now time.Time) error {
+	over := func(most int64) (bool, error) {
+		var used int64
+		err := s.reads.QueryRowContext(ctx, `SELECT (page_count - freelist_count) * page_size
+			FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&used)
+		return used > most, explain(err)
+	}
+	if many, err := over(s.opt.MaxBytes); err != nil || !many {
+		return err
+	}
+	// A little further, so that the next record does not begin it again.
+	return s.dropOldest(ctx, func() (bool, error) { return over(s.opt.MaxBytes / 20 * 19) },
+		`SELECT e.seq FROM evaluations AS e WHERE e.seq < ?1
+			AND NOT EXISTS (SELECT 1 FROM evaluations AS n WHERE n.session <> '' AND n.session = e.session AND n.seq >= ?1)
+			AND NOT EXISTS (SELECT 1 FROM idempotency AS i WHERE i.id = e.idempotency)
+			ORDER BY e.seq LIMIT ?2`, record.Nanos(now.Add(-gate.SessionInUse)))
+}
+
+// dropOldest deletes the records that a query finds, as long as due says that
+// there is more to do. The query has the writer wait for nothing: it runs beside
+// it.
+func (s *Store) dropOldest(ctx context.Context, due func() (bool, error), query string, before int64) error {
+	for {
+		if more, err := due(); err != nil || !more {
+			return err
+		}
+		seqs, err := s.seqs(ctx, query, before, int64(dropLimit))
+		if err != nil || len(seqs) == 0 {
+			return err
+		}
+		if err := s.writer.do(ctx, dropRecords{placesJSON(seqs)}); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) seqs(ctx context.Context, query string, args ...any) (seqs []int64, err error) {
+	rows, err := s.reads.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			return nil, explain(err)
+		}
+		seqs = append(seqs, seq)
+	}
+	return seqs, explain(rows.Err())
 }
 
 // dropAll repeats a drop until it finds no more.
@@ -133,14 +194,6 @@ func (w *drop) apply(c *conn) (err error) {
 		}
 	}
 	return nil
-}
-
-func dropRecords(before int64) *drop {
-	const old = ` WHERE seq IN (SELECT seq FROM evaluations WHERE seq < ?1 ORDER BY seq LIMIT ?2)`
-	return &drop{args: []any{before, int64(dropLimit)}, texts: []string{
-		`DELETE FROM evaluation_hooks` + old,
-		`DELETE FROM evaluations` + old,
-	}}
 }
 
 // dropKeys looks at the oldest reservations only; those that are still running
