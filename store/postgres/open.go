@@ -51,12 +51,19 @@ type Options struct {
 	// a day counts as a day, since an answer must be there to be given again
 	// for as long as its Idempotency-Key.
 	Retention time.Duration
+	// MaxBytes is how much records may come to, as they are stored and without
+	// their places in indices; beyond it the oldest go. MaxTextBytes is the same for
+	// texts, as they were given. 0: as much as the disk holds.
+	MaxBytes, MaxTextBytes int64
 }
 
 // Store is a [gate.Store]; see the package comment.
 type Store struct {
 	where     string
 	retention time.Duration
+	maxBytes  int64
+	maxTexts  int64
+	measured  measure // by the sweeper
 	pool      *pgxpool.Pool
 	listener  *pgx.ConnConfig // of the connection that hears of changes
 	pollEvery time.Duration   // how often it is looked for changes that were not heard of
@@ -93,7 +100,7 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 	}
 	listener := cfg.ConnConfig.Copy()
 	listener.RuntimeParams["application_name"] += " listener"
-	s := &Store{where: Where(opt.URL), retention: opt.Retention, pool: pool, listener: listener, pollEvery: pollEvery, patience: Patience,
+	s := &Store{where: Where(opt.URL), retention: opt.Retention, maxBytes: opt.MaxBytes, maxTexts: opt.MaxTextBytes, pool: pool, listener: listener, pollEvery: pollEvery, patience: Patience,
 		long: make(chan struct{}, max(1, cfg.MaxConns/2))}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.running.Go(s.sweeping)

@@ -95,7 +95,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	now := s.opt.Now()
 	if s.opt.Retention > 0 {
 		err := s.dropOldest(ctx, func() (bool, error) { return true, nil },
-			`SELECT seq FROM evaluations WHERE seq < ? ORDER BY seq LIMIT ?`, record.Nanos(now.Add(-max(s.opt.Retention, record.KeyLife))))
+			`SELECT seq FROM evaluations WHERE seq < ? ORDER BY seq LIMIT ?`, record.Nanos(now.Add(-max(s.opt.Retention, record.KeyLife))), dropLimit)
 		if err != nil {
 			return err
 		}
@@ -127,18 +127,18 @@ func (s *Store) shrink(ctx context.Context, now time.Time) error {
 		`SELECT e.seq FROM evaluations AS e WHERE e.seq < ?1
 			AND NOT EXISTS (SELECT 1 FROM evaluations AS n WHERE n.session <> '' AND n.session = e.session AND n.seq >= ?1)
 			AND NOT EXISTS (SELECT 1 FROM idempotency AS i WHERE i.id = e.idempotency)
-			ORDER BY e.seq LIMIT ?2`, record.Nanos(now.Add(-gate.SessionInUse)))
+			ORDER BY e.seq LIMIT ?2`, record.Nanos(now.Add(-gate.SessionInUse)), shrinkLimit)
 }
 
 // dropOldest deletes the records that a query finds, as long as due says that
 // there is more to do. The query has the writer wait for nothing: it runs beside
 // it.
-func (s *Store) dropOldest(ctx context.Context, due func() (bool, error), query string, before int64) error {
+func (s *Store) dropOldest(ctx context.Context, due func() (bool, error), query string, before, limit int64) error {
 	for {
 		if more, err := due(); err != nil || !more {
 			return err
 		}
-		seqs, err := s.seqs(ctx, query, before, int64(dropLimit))
+		seqs, err := s.seqs(ctx, query, before, limit)
 		if err != nil || len(seqs) == 0 {
 			return err
 		}
@@ -184,8 +184,12 @@ type drop struct {
 	dropped int64 // rows that the last text deleted
 }
 
-// dropLimit is how many rows one drop deletes.
-const dropLimit = 200
+const (
+	// dropLimit is how many rows one drop deletes.
+	dropLimit = 200
+	// shrinkLimit is the same where size decides: what goes too far is at most that.
+	shrinkLimit = 50
+)
 
 func (w *drop) apply(c *conn) (err error) {
 	for _, text := range w.texts {

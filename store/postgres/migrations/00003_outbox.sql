@@ -19,3 +19,6 @@ CREATE TABLE stopgate.outbox (
 );
 CREATE INDEX outbox_sink ON stopgate.outbox (sink, place);
 CREATE INDEX outbox_seq ON stopgate.outbox (seq);
+
+-- When a text was last added to, so that the oldest can go where there are too many.
+ALTER TABLE stopgate.texts ADD COLUMN touched BIGINT NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
