@@ -46,7 +46,8 @@ type Named struct {
 	Sink Sink
 }
 
-// Options of [Start]. All are required.
+// Options of [Start]. All are required, but there may be no sinks: then those that
+// were there once are forgotten in time.
 type Options struct {
 	Outbox gate.Outbox
 	Sinks  []Named // closed by Close, and by Start where it fails
@@ -147,6 +148,9 @@ func (e *Exporter) watch(ctx context.Context, names []string) {
 	state, keep := time.NewTicker(stateEvery), time.NewTicker(keepEvery)
 	defer state.Stop()
 	defer keep.Stop()
+	if len(names) == 0 {
+		state.Stop()
+	}
 	for {
 		select {
 		case <-ctx.Done():

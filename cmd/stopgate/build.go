@@ -78,6 +78,7 @@ const (
 // namedStore is a store that says which one it is, without a secret.
 type namedStore interface {
 	gate.Store
+	gate.Outbox
 	fmt.Stringer
 }
 
@@ -86,9 +87,10 @@ type namedStore interface {
 func openStore(ctx context.Context, cfg config.Server, data sharing) (namedStore, error) {
 	if cfg.Database == "" {
 		return sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
-			Lock: data == alone, Retention: cfg.Retention.Records, Now: time.Now})
+			Lock: data == alone, Retention: cfg.Retention.Records, MaxBytes: cfg.Retention.RecordsMaxSize, Now: time.Now})
 	}
-	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records})
+	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records,
+		MaxBytes: cfg.Retention.RecordsMaxSize, MaxTextBytes: cfg.Retention.TranscriptsMaxSize})
 	return store, databaseError(err)
 }
 
@@ -99,6 +101,9 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 		return nil, err
 	}
 	texts, _ := store.(gate.SharedTexts) // nil: the data directory has them
+	if texts != nil || data == shared {
+		cfg.Retention.TranscriptsMaxSize = 0 // the store's matter, or the server's
+	}
 	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, commandOptions(cfg, getenv), getenv)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -133,7 +138,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	var errs []error
 	var err error
 	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Roots: cfg.Transcripts.Roots,
-		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine)})
+		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine), MaxTotal: cfg.Retention.TranscriptsMaxSize})
 	errs = append(errs, err)
 	a.runner, err = commandhooks.New(ctx, commands)
 	errs = append(errs, err)

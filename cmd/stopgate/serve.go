@@ -111,6 +111,9 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	if err != nil {
 		return nil, nil, errors.Join(err, app.close())
 	}
+	if err := app.send(p.ctx, cfg.Export, metrics, log); err != nil {
+		return nil, nil, errors.Join(err, app.close())
+	}
 	if issuer != nil {
 		go reach(p.ctx, issuer, log)
 	}
