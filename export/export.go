@@ -16,7 +16,6 @@
 package export
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -310,14 +309,6 @@ func Line(r gate.Record) ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("record %q: %w", r.EvaluationID, err)
-	}
-	// A payload is itself, and a caller's JSON may have had lines.
-	if bytes.IndexByte(text, '\n') >= 0 {
-		var one bytes.Buffer
-		if err := json.Compact(&one, text); err != nil {
-			return nil, fmt.Errorf("record %q: %w", r.EvaluationID, err)
-		}
-		text = one.Bytes()
 	}
 	return append(text, '\n'), nil
 }

@@ -97,6 +97,7 @@ func (s *Server) routes() []route {
 		{post, session + "/transcript", text, ask(filtered), s.appendTranscript},
 
 		{get, "/v1/evaluations", nil, read(filtered), s.listEvaluations},
+		{get, "/v1/evaluations/export", nil, read(filtered), s.exportEvaluations},
 		{get, "/v1/evaluations/:id", nil, read(filtered), s.getEvaluation},
 
 		{get, "/v1/keys", nil, admin(nil), s.listKeys},
