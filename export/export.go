@@ -105,7 +105,8 @@ func Start(ctx context.Context, opt Options) (*Exporter, error) {
 		names = append(names, s.Name)
 		e.sinks = append(e.sinks, &sending{Named: s, outbox: opt.Outbox, holder: opt.Holder, log: opt.Log.With("sink", s.Name), most: batchRecords})
 	}
-	if err := errors.Join(e.keep(ctx, names), e.look(ctx)); err != nil {
+	// Without sinks there is nothing that a store in trouble could keep from them.
+	if err := errors.Join(e.keep(ctx, names), e.look(ctx)); err != nil && len(names) > 0 {
 		return nil, errors.Join(fmt.Errorf("export: %w", err), e.closeSinks())
 	}
 	hard, abort := context.WithCancel(context.WithoutCancel(ctx))

@@ -303,4 +303,3 @@ func TestLineIsOneLine(t *testing.T) {
 		t.Errorf("payload %s", back.Payload)
 	}
 }
-

@@ -23,7 +23,9 @@ func TestHTTP(t *testing.T) {
 		{"taken, without content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, ""},
 		{"refused", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 400) }, "status 400"},
 		{"down", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "status 503"},
-		{"elsewhere", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusTemporaryRedirect) }, "status 307"},
+		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/other", http.StatusTemporaryRedirect)
+		}, "status 307"},
 		{"cut off", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			_, _ = w.Write([]byte("half"))

@@ -52,7 +52,7 @@ type Store struct {
 	roots      []root
 	maxBytes   int64
 	maxMessage int
-	maxTotal   int64 // 0: no bound
+	maxTotal   int64              // 0: no bound
 	writers    [256]chan struct{} // one slot each; index: first byte of the session's key
 	searches   chan struct{}      // bounds the memory of concurrent GrepSearch calls
 	// countFurther bounds what a costly search that shows no more still counts.

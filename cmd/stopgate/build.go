@@ -54,6 +54,7 @@ type app struct {
 	transcripts *transcripts.Store
 	runner      *commandhooks.Runner
 	models      *models
+	judge       *prompthooks.Judge
 	judging     prompthooks.Options // what prompt hooks are asked with
 	closers     []func() error
 }
@@ -146,7 +147,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	errs = append(errs, err)
 	a.judging = prompthooks.Options{Model: a.models.find, Fallback: a.models.inPlaceOf, Price: a.models.price, MaxRounds: cfg.Limits.JudgeRounds,
 		MaxTokens: cfg.Limits.JudgeTokens, DailyTokens: cfg.Limits.AgentDailyTokens, Now: time.Now}
-	judge, err := prompthooks.New(a.judging)
+	a.judge, err = prompthooks.New(a.judging)
 	errs = append(errs, err)
 	caller, err := newCaller(cfg, getenv)
 	errs = append(errs, err)
@@ -161,7 +162,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	}
 	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, FindAnswer: a.findAnswer, OnGateError: cfg.OnGateError,
 		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID, Untried: contracts.Remarks(),
-		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
+		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: a.judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
 			gate.RuleHook: gate.EvaluatorFunc(rulehooks.Evaluate)}}
 	return a, nil
 }

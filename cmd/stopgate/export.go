@@ -311,4 +311,3 @@ func (f *exportFile) close(complete bool) error {
 	}
 	return os.Rename(f.name+".part", f.name)
 }
-
