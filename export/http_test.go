@@ -20,9 +20,9 @@ func TestHTTP(t *testing.T) {
 		want   string // in the error; empty: it is confirmed
 	}{
 		{"taken", func(http.ResponseWriter, *http.Request) {}, ""},
-		{"taken, without content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, ""},
-		{"refused", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 400) }, "status 400"},
-		{"down", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "status 503"},
+		{"taken, without content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, ""},
+		{"refused", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) }, "status 400"},
+		{"down", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, "status 503"},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/other", http.StatusTemporaryRedirect)
 		}, "status 307"},

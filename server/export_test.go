@@ -32,7 +32,7 @@ func exportOf(t *testing.T, base, query string, headers ...string) (ids []string
 		return nil, nil, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != typeNDJSON {
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != typeNDJSON {
 		t.Fatalf("%d, %v", resp.StatusCode, resp.Header)
 	}
 	lines := bufio.NewReader(resp.Body)

@@ -123,7 +123,10 @@ func TestOnlyWhatTheCollectorHasIsConfirmed(t *testing.T) {
 		{"too many requests", status(429), "429"},
 		{"refused", status(400), "400"},
 		{"down", status(503), "503"},
-		{"elsewhere", func(w http.ResponseWriter) { w.Header().Set("Location", "/v1/logs"); w.WriteHeader(307) }, "307"},
+		{"elsewhere", func(w http.ResponseWriter) {
+			w.Header().Set("Location", "/v1/logs")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}, "307"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, got := logCollector(t, c.answer)

@@ -154,8 +154,11 @@ func decide(url, session string) (id string, err error) {
 	}
 	defer resp.Body.Close()
 	var d gate.Decision
-	if err := json.NewDecoder(resp.Body).Decode(&d); err != nil || d.EvaluationID == "" {
-		return "", fmt.Errorf("answer %s: %v", resp.Status, err)
+	if err := json.NewDecoder(resp.Body).Decode(&d); err != nil {
+		return "", err
+	}
+	if d.EvaluationID == "" {
+		return "", fmt.Errorf("answer %s", resp.Status)
 	}
 	return d.EvaluationID, nil
 }
