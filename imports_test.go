@@ -19,6 +19,7 @@ var allowed = map[string][]string{
 	"stopgate/gate":                  {},
 	"stopgate/config":                {"stopgate/gate", "stopgate/rulehooks/expressions", "stopgate/internal/hostname", "stopgate/internal/loopback", "stopgate/internal/regular"},
 	"stopgate/calibrate":             {"stopgate/gate"},
+	"stopgate/export":                {"stopgate/gate"},
 	"stopgate/wire":                  {"stopgate/gate"},
 	"stopgate/wire/contracts":        {"stopgate/gate"},
 	"stopgate/wire/install":          {"stopgate/gate", "stopgate/wire/contracts", "stopgate/internal/loopback"},

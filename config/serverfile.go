@@ -140,8 +140,10 @@ func (r *serverReader) server() Server {
 	s.Transcripts = r.transcripts(section(top, "transcripts"), s.Listen)
 	s.Limits = readLimits(section(top, "limits"))
 	retention := section(top, "retention")
-	s.Retention.Records = duration(retention, "records", 0)
+	s.Retention = Retention{Records: duration(retention, "records", 0), RecordsMaxSize: bound(retention, "records_max_size", 16<<20),
+		TranscriptsMaxSize: bound(retention, "transcripts_max_size", 1<<20)}
 	retention.unknown(true)
+	s.Export = r.export(section(top, "export"))
 	s.Telemetry = r.telemetry(section(top, "telemetry"))
 	s.Redaction = readRedaction(section(top, "redaction"))
 	top.unknown(true)
@@ -156,6 +158,16 @@ func (r *serverReader) database(o *object) Secret {
 		o.errorf("database", o.place("database"), "database does not begin with postgres://; leave it out, and SQLite in the data directory is used")
 	}
 	return Secret(text)
+}
+
+// bound is a size, or 0 for none; one that is too small would delete what is in
+// use.
+func bound(o *object, name string, least int64) int64 {
+	n := size(o, name, 0, 0)
+	if n != 0 && n < least {
+		o.errorf(o.child(name), o.place(name), "%s is %d bytes, want at least %d, or 0 for no bound", name, n, least)
+	}
+	return n
 }
 
 func (r *serverReader) sandbox(o *object) Sandbox {

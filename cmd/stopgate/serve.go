@@ -128,13 +128,16 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unserved,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
-		Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
+		Forget: app.judge.Forget, Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
 		Log: log, Version: version, Loopback: loopback,
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
 			TranscriptBytes: cfg.Transcripts.MaxSize, InFlight: int64(cfg.Limits.Evaluations)},
 	})
 	if err != nil {
+		return nil, nil, errors.Join(err, app.close())
+	}
+	if err := app.send(p.ctx, cfg.Export, metrics, log); err != nil {
 		return nil, nil, errors.Join(err, app.close())
 	}
 	if issuer != nil {
