@@ -74,6 +74,8 @@ type commands struct {
 	RunHooks  runHooksCommand  `cmd:"" help:"Play another system's hook runtime: its payload in, its answer out."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Key       keyCommand       `cmd:"" help:"Make, list and revoke API keys."`
+	Override  overrideCommand  `cmd:"" help:"Let one session stop for a while."`
+	Export    exportCommand    `cmd:"" help:"Write records as lines of JSON."`
 	Migrate   migrateCommand   `cmd:"" help:"Move a SQLite data directory into PostgreSQL."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 

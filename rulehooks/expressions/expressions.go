@@ -179,11 +179,17 @@ func (c *Condition) holds(ctx context.Context, a *asked) (bool, *gate.Failure) {
 
 // value is what the expression comes to.
 func (e *expression) value(ctx context.Context, a *asked) (any, *gate.Failure) {
+	late := func() *gate.Failure {
+		return &gate.Failure{Code: gate.Timeout, Message: fmt.Sprintf("%s: was not answered in time", brief(e.text))}
+	}
+	if ctx.Err() != nil { // CEL itself asks only within loops
+		return nil, late()
+	}
 	a.adapter = e.adapter
 	out, _, err := e.program.ContextEval(ctx, a)
 	switch {
 	case ctx.Err() != nil:
-		return nil, &gate.Failure{Code: gate.Timeout, Message: fmt.Sprintf("%s: was not answered in time", brief(e.text))}
+		return nil, late()
 	case err != nil:
 		return nil, &gate.Failure{Code: gate.BadExpression, Message: fmt.Sprintf("%s: %s", brief(e.text), gate.FirstRunes(why(err), 300))}
 	}

@@ -105,6 +105,22 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// What would be put into a text is not worked out once there is no time left: a text
+// has twenty places, and none of them need have a loop that could be interrupted.
+func TestNothingIsBegunAfterItsTime(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var c Compiler
+	text, problems := c.Template(gate.PreToolUse, "{{ tool_input.command }} is not allowed.")
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	a := &asked{Context: ctx, in: call("ls")}
+	if got := text.render(ctx, a); a.input != nil || !strings.Contains(got, "not answered in time] is not allowed.") {
+		t.Errorf("%q, input %v", got, a.input)
+	}
+}
+
 func TestHostileCommands(t *testing.T) {
 	for _, command := range []string{"\x00rm", "rm\x00-rf", "$(((((((((", strings.Repeat("$(", 5000), strings.Repeat("bash -c '", 500), "\xff\xfe", strings.Repeat("{a,b}", 40),
 		strings.Repeat("| cat", 20_000), "<<<<<<", strings.Repeat("if ", 5000), strings.Repeat("`", 9999)} {
