@@ -105,6 +105,14 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// A command beyond what is parsed is guessed at, by words that share what follows them;
+// as calls they would not, and take a hundred times its memory.
+func TestGuessedCommandsAreBounded(t *testing.T) {
+	if _, failure := answered(t, call(strings.Repeat("a-word-of-some-length ", 5000)), `shell(tool_input.command).size() > 0`); failure == nil || !strings.Contains(failure.Message, "words") {
+		t.Errorf("%v", failure)
+	}
+}
+
 // What would be put into a text is not worked out once there is no time left: a text
 // has twenty places, and none of them need have a loop that could be interrupted.
 func TestNothingIsBegunAfterItsTime(t *testing.T) {
