@@ -33,9 +33,9 @@ const MaxBytes = 8 << 10
 
 // Bounds of one answer.
 const (
-	// maxCost in CEL's units: a search through the longest text for a pattern of
-	// some length costs less, and a second of an idle core is about as much.
-	maxCost = 5_000_000
+	// maxCost in CEL's units: a search through a megabyte for a pattern of some
+	// length costs less, and half a second of an idle core is about as much.
+	maxCost = 2_000_000
 	// maxMemory is the size of the largest value, in tens of bytes or elements.
 	maxMemory = 2_000_000
 	// checkEvery so many steps of a loop it is asked whether there is time left.

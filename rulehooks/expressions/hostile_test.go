@@ -70,6 +70,14 @@ func TestBombsAreRefusedOrEnd(t *testing.T) {
 	}
 }
 
+// What people ask about long answers is within the bounds.
+func TestLongTextsAreSearched(t *testing.T) {
+	in := asking(gate.Stop, gate.Event{FinalOutput: strings.Repeat("abc ", 64<<10) + "The PassWord is"})
+	if holds, failure := answered(t, in, `final_output.matches("(?i)password|secret|token") && final_output.size() > 1000`); !holds || failure != nil {
+		t.Errorf("%v, %v", holds, failure)
+	}
+}
+
 func doubledText(depth int) string {
 	text := fmt.Sprintf("v%d == ''", depth)
 	for i := depth; i > 0; i-- {
