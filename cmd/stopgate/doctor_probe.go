@@ -269,7 +269,7 @@ func (d *doctor) unreached(e install.Entry) string {
 		return ""
 	}
 	if s := d.serverAt(orServer(e.Server, serverURL(d.getenv))); !s.reachable {
-		return s.client.base
+		return s.client.Base
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/config"
 	"stopgate/wire/install"
 )
@@ -43,7 +44,7 @@ Examples:
 func (c initCommand) Run(p process) error {
 	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
 	host, err := findHost(c.Host)
-	if err = cmp.Or(err, withoutSecret(c.Server), checkServer(c.Server), config.CheckName("agent", c.Agent)); err != nil {
+	if err = cmp.Or(err, withoutSecret(c.Server), hookclient.CheckServer(c.Server), config.CheckName("agent", c.Agent)); err != nil {
 		return exit{exitUsage, err}
 	}
 	places, err := hostPlaces(p)
@@ -159,19 +160,6 @@ func findHost(name string) (install.Host, error) {
 		return host, fmt.Errorf("host %q is unknown: want one of %s%s", name, strings.Join(install.Names(), ", "), config.DidYouMean(name, install.Names()))
 	}
 	return host, nil
-}
-
-// checkServer refuses what is not the URL of a server, for every command that
-// asks one.
-func checkServer(server string) error {
-	u, err := url.Parse(server)
-	switch {
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return fmt.Errorf("server (--server or STOPGATE_SERVER) is %q, want a URL, as http://127.0.0.1:8790", server)
-	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("server (--server or STOPGATE_SERVER) is %q, want scheme, host and path alone", u.Redacted())
-	}
-	return nil
 }
 
 // withoutSecret refuses what may not stand in a host's file: hosts show the URL
