@@ -1,6 +1,6 @@
 // Package hookclient is what an agent host runs as its command hook: the host's
 // payload in, its answer out and nothing else. It is `stopgate hook`, and all of
-// stopgate-hook, which has nothing else and starts in a third of the time:
+// stopgate-hook, which has nothing else and answers in a third of the time:
 //
 //	err := hookclient.Answer(ctx, flags, process, nil)
 //
@@ -34,7 +34,8 @@ const ExitBadFlag = 1
 // DefaultServer is asked where nothing names another.
 const DefaultServer = "http://127.0.0.1:8790"
 
-// Flags are what a call is told; docs/hosts.md has what they mean.
+// Flags are what a call is told: those of `stopgate hook --help`, whose defaults
+// they do not have by themselves.
 type Flags struct {
 	Protocol      string
 	Agent         string
@@ -95,8 +96,8 @@ func Answer(ctx context.Context, f Flags, p Process, decide Decide) error {
 	c := call{Flags: f, Process: p, decide: decide, protocol: protocol, began: time.Now(), part: sentPart,
 		options: wire.Options{Agent: f.Agent, Event: f.Event, Unattended: f.Unattended}}
 	if c.byHand = terminal.Is(p.Stderr); !c.byHand {
-		if f, ok := p.Stderr.(*os.File); ok {
-			mute(f)
+		if stderr, ok := p.Stderr.(*os.File); ok {
+			mute(stderr)
 		}
 	}
 	if f.Protocol == "ax-code" {
@@ -239,4 +240,5 @@ func readPayload(r io.Reader) ([]byte, error) {
 	}
 }
 
+// seconds is a flag's number as a time.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

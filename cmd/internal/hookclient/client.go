@@ -27,6 +27,7 @@ type Client struct {
 // MaxAnswer bounds an answer, in bytes: its texts have 9,000 each.
 const MaxAnswer = 1 << 20
 
+// NewClient is a client of the server at a URL; with an empty key it sends none.
 func NewClient(server, key string) *Client {
 	c := &Client{Base: strings.TrimRight(server, "/"), Key: key}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
