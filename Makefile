@@ -32,10 +32,11 @@ system: # Install the system programs that are missing, else say which to instal
 	  else echo "please install:$$missing (Debian: sudo apt-get install$$missing)"; exit 1; fi; fi
 
 .PHONY: build
-build: ## Build bin/stopgate
+build: ## Build bin/stopgate, and bin/stopgate-hook beside it
 	@echo "building $(BIN) (the first time takes a few minutes: it compiles SQLite and the model SDKs) …"
 	@go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/stopgate
-	@echo "built $(BIN)"
+	@go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN)-hook ./cmd/stopgate-hook
+	@echo "built $(BIN) and $(BIN)-hook"
 
 .PHONY: demo
 demo: system build ## See a final answer refused, corrected and allowed
