@@ -53,6 +53,7 @@ type Store struct {
 	// countFurther bounds what a costly search that shows no more still counts.
 	countFurther int64
 	indexes      indexCache
+	hostViews    hostViews
 	closeOnce    sync.Once
 
 	ending  context.Context // ends with Close
@@ -121,6 +122,7 @@ func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		s.end()
 		s.running.Wait()
+		s.hostViews.close()
 		err = errors.Join(os.RemoveAll(s.tmp), s.lock.Close())
 	})
 	return err
