@@ -45,7 +45,7 @@ func (s *sums) write(p []byte) {
 	}
 }
 
-// cut ends the last piece.
+// cut ends the last piece, so that match can be asked.
 func (s *sums) cut() {
 	if s.at > s.begun {
 		s.pieces = append(s.pieces, piece{s.at, s.hash.Sum64()})
@@ -57,9 +57,10 @@ func (s *sums) cut() {
 // match reports whether a file begins with what was summed. The last piece has
 // to be cut.
 func (s *sums) match(r io.ReaderAt) bool {
+	buf := make([]byte, pieceBytes)
 	if s.at <= maxChecked {
 		for i := range s.pieces {
-			if s.matchPiece(r, i) == 0 {
+			if s.matchPiece(r, i, buf) == 0 {
 				return false
 			}
 		}
@@ -75,7 +76,7 @@ func (s *sums) match(r io.ReaderAt) bool {
 			at := rand.Int64N(s.at)
 			i = sort.Search(last, func(i int) bool { return s.pieces[i].end > at })
 		}
-		size := s.matchPiece(r, i)
+		size := s.matchPiece(r, i, buf)
 		if size == 0 {
 			return false
 		}
@@ -84,13 +85,14 @@ func (s *sums) match(r io.ReaderAt) bool {
 	return true
 }
 
-// matchPiece is the size of a piece that is as it was; 0 if it is not.
-func (s *sums) matchPiece(r io.ReaderAt, i int) int64 {
+// matchPiece is the size of a piece that is as it was; 0 if it is not. buf has
+// room for it.
+func (s *sums) matchPiece(r io.ReaderAt, i int, buf []byte) int64 {
 	from := int64(0)
 	if i > 0 {
 		from = s.pieces[i-1].end
 	}
-	b := make([]byte, s.pieces[i].end-from)
+	b := buf[:s.pieces[i].end-from]
 	if n, _ := r.ReadAt(b, from); n < len(b) {
 		return 0
 	}
