@@ -13,9 +13,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # What the demo needs beside Go, and the tests for the race detector, as
 # program:package,package.
 SYSTEM := bwrap:bubblewrap jq:jq python3:python3 bash:bash
-test: SYSTEM += gcc:gcc,libc6-dev
+test: SYSTEM += gcc:gcc,libc6-dev strace:strace
 # Debian keeps PostgreSQL's programs out of the path.
-test: SYSTEM += $(lastword initdb $(wildcard /usr/lib/postgresql/*/bin/initdb)):postgresql
+test chaos: SYSTEM += $(lastword initdb $(wildcard /usr/lib/postgresql/*/bin/initdb)):postgresql
 
 .PHONY: help
 help: ## List what this Makefile can do
@@ -88,6 +88,11 @@ fuzz: ## Run every fuzz target, or those that FUZZ matches, for FUZZTIME (10m)
 	  for f in $$(go test -list '^Fuzz' $$pkg | grep -E '^Fuzz($(FUZZ))$$' || true); do \
 	    echo "fuzz $$pkg $$f $(FUZZTIME)"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg 2>&1 | tee bin/fuzz.log || \
 	      { grep -q '^ *context deadline exceeded$$' bin/fuzz.log && ! grep -q 'Failing input' bin/fuzz.log; } || exit 1; done; done
+
+.PHONY: chaos
+chaos: system ## Load real servers, kill them, check what is stored (docs/proof.md); ROUNDS=1000 SEED= FIRST=
+	@echo "building the server with a clock that can be moved (a few minutes), then $(or $(ROUNDS),1000) rounds of about two seconds …"
+	go test -run '^TestChaos$$' -v -timeout 0 ./chaos -chaos.clock -chaos.rounds $(or $(ROUNDS),1000) -chaos.seed $(or $(SEED),0) -chaos.first $(or $(FIRST),0)
 
 .PHONY: bench
 bench: ## Run the benchmarks (docs/benchmarks.md); BASE=rev compares with a revision

@@ -226,7 +226,7 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	dir, failure := "/tmp", (*gate.Failure)(nil)
 	if j.rooted {
 		user, dir, failure = b.mountRoot(s, j.cwd)
-	} else if ws, ok := b.opt.Workspace.find(j.cwd); ok {
+	} else if ws, why := b.opt.Workspace.find(j.cwd); why == "" {
 		user, failure = b.mountWorkspace(s, ws)
 		dir = ws.path
 	}

@@ -107,7 +107,8 @@ func TestClaudeCode03Law(t *testing.T) {
 
 // Commands with arguments are run as they are: no shell reads them.
 func TestClaudeCode01CommandWithArguments(t *testing.T) {
-	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+	project := openDir(t)
+	everyMode(t, Options{Workspace: Workspace{Access: ReadOnly, Roots: []string{project}}}, func(t *testing.T, r *Runner) {
 		for _, tt := range []struct {
 			name, command string
 			args          []string
@@ -116,14 +117,14 @@ func TestClaudeCode01CommandWithArguments(t *testing.T) {
 			{"arguments stay as they are", "printf", []string{"<%s>", "a b", "$HOME", "*", "`id`", "'", ""}, "<a b><$HOME><*><`id`><'><>"},
 			{"none", "pwd", []string{}, "/"},
 			{"an interpreter", "bash", []string{"-c", "echo $#", "x", "y"}, "1"},
-			{"the project's directory", "echo", []string{"${CLAUDE_PROJECT_DIR}/x", "$CLAUDE_PROJECT_DIR"}, "/the/project/x $CLAUDE_PROJECT_DIR"},
+			{"the project's directory", "echo", []string{"${CLAUDE_PROJECT_DIR}/x", "$CLAUDE_PROJECT_DIR"}, project + "/x $CLAUDE_PROJECT_DIR"},
 		} {
-			v := ask(t, r, tt.command, ofClaudeCode, withArgs(tt.args...), in("/the/project"))
+			v := ask(t, r, tt.command, ofClaudeCode, withArgs(tt.args...), in(project))
 			if told(v) != "allow" || !strings.HasPrefix(v.Evidence.Stdout, tt.want) {
 				t.Errorf("%s: %s", tt.name, show(v))
 			}
 		}
-		for _, command := range []string{"stopgate-no-such-command", "-x", "echo a; exit 2", "exit", "/etc"} {
+		for _, command := range []string{"stopgate-no-such-command", "-x", "echo a; exit 2", "exit", "/usr"} {
 			if v := ask(t, r, command, ofClaudeCode, withArgs("2")); told(v) != "no_verdict nonzero_exit" {
 				t.Errorf("%q is no program: %s", command, show(v))
 			}
@@ -135,18 +136,19 @@ func TestClaudeCode01CommandWithArguments(t *testing.T) {
 // host's beside it (DESIGN §9).
 func TestClaudeCode01Environment(t *testing.T) {
 	t.Setenv("STOPGATE_API_KEY", "secret")
-	everyMode(t, Options{HostEnv: []string{"FROM_HOST=1"}}, func(t *testing.T, r *Runner) {
-		v := ask(t, r, `env | cut -d= -f1 | sort | tr '\n' ' '; echo $CLAUDE_PROJECT_DIR`, ofClaudeCode, in("/the/project"))
-		if got := v.Evidence.Stdout; !strings.HasSuffix(strings.TrimSpace(got), " /the/project") || strings.Contains(got, "FROM_HOST") || strings.Contains(got, "STOPGATE") {
+	project := openDir(t)
+	everyMode(t, Options{HostEnv: []string{"FROM_HOST=1"}, Workspace: Workspace{Access: ReadOnly, Roots: []string{project}}}, func(t *testing.T, r *Runner) {
+		v := ask(t, r, `env | cut -d= -f1 | sort | tr '\n' ' '; echo $CLAUDE_PROJECT_DIR`, ofClaudeCode, in(project))
+		if got := v.Evidence.Stdout; !strings.HasSuffix(strings.TrimSpace(got), " "+project) || strings.Contains(got, "FROM_HOST") || strings.Contains(got, "STOPGATE") {
 			t.Errorf("got %s", show(v))
 		}
-		if v := ask(t, r, `echo "${CLAUDE_PROJECT_DIR-unset}"`, ofClaudeCode); strings.TrimSpace(v.Evidence.Stdout) != "unset" {
+		if v := ask(t, r, `printenv CLAUDE_PROJECT_DIR || echo unset`, ofClaudeCode); strings.TrimSpace(v.Evidence.Stdout) != "unset" {
 			t.Errorf("without a working directory: %s", show(v))
 		}
-		if v := ask(t, r, `echo "${CLAUDE_PROJECT_DIR-unset}"; exit 2`, ofClaudeCode, in("/a\x00b")); told(v) != "block" {
+		if v := ask(t, r, `printenv CLAUDE_PROJECT_DIR; exit 2`, ofClaudeCode, in("/a\x00b")); told(v) != "block" {
 			t.Errorf("a hostile working directory: %s", show(v))
 		}
-		if v := ask(t, r, `echo "${CLAUDE_PROJECT_DIR-unset}"`, in("/the/project")); !strings.Contains(v.Evidence.Stdout, "unset") {
+		if v := ask(t, r, `echo "${CLAUDE_PROJECT_DIR-unset}"`, in(project)); !strings.Contains(v.Evidence.Stdout, "unset") {
 			t.Errorf("hooks of azure: %s", show(v))
 		}
 	})

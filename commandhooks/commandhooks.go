@@ -288,6 +288,9 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
+	if failure := r.lacks(j, in.Hook); failure != nil {
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
+	}
 	own := run
 	if in.Hook.Dialect == gate.AXCode {
 		own = inOwnTime(in.Hook.Timeout)

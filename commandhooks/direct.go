@@ -66,10 +66,10 @@ func (d direct) startIn(home string, j job, stdio [3]*os.File) (*os.Process, *ga
 		return nil, couldNotStart(argv[0], err)
 	}
 	dir := tmp
-	if ws, ok := d.opt.Workspace.find(j.cwd); ok {
+	if ws, why := d.opt.Workspace.find(j.cwd); why == "" {
 		dir = ws.path
 	}
-	if info, err := os.Stat(j.cwd); j.rooted && err == nil && info.IsDir() {
+	if j.rooted && isDir(j.cwd) {
 		dir = j.cwd
 	}
 	// The shell sets the limits on itself and becomes the interpreter: there is

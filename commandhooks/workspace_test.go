@@ -85,18 +85,18 @@ func TestWorkspaceIsFoundUnderARoot(t *testing.T) {
 		{"the sandbox's own", "/usr/bin", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, ok := w.find(tt.cwd); got.path != tt.want || ok != (tt.want != "") {
-				t.Errorf("find(%q) = %q, %t, want %q", tt.cwd, got.path, ok, tt.want)
+			if got, why := w.find(tt.cwd); got.path != tt.want || (why == "") != (tt.want != "") {
+				t.Errorf("find(%q) = %q, %q, want %q", tt.cwd, got.path, why, tt.want)
 			}
 		})
 	}
 	everywhere := Workspace{Access: ReadOnly, Roots: []string{"/"}}
 	for _, cwd := range []string{"/", "/tmp", "/usr", "/usr/lib", "/etc", "/proc/self", "/dev"} {
-		if got, ok := everywhere.find(cwd); ok {
+		if got, why := everywhere.find(cwd); why == "" {
 			t.Errorf("find(%q) = %q under the root /", cwd, got.path)
 		}
 	}
-	if _, ok := (Workspace{Access: NoWorkspace, Roots: []string{root}}).find(inside); ok {
+	if _, why := (Workspace{Access: NoWorkspace, Roots: []string{root}}).find(inside); why == "" {
 		t.Error("a workspace was found although there is none")
 	}
 }

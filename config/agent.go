@@ -27,6 +27,7 @@ func (r *resource) agent(spec *gate.Spec) {
 	for _, name := range []string{"allowParallelToolCalls", "enableSkills", "enableVanillaMode"} {
 		p.flag(name)
 	}
+	p.ours("deferStopForBackgroundTasks", "mode")
 	spec.DeferForBackground = p.flag("deferStopForBackgroundTasks") // ours (spec/claude-code.md 11)
 	spec.Shadow = readShadow(p)
 	p.typed("temperature", numberKind, "a number")

@@ -320,6 +320,10 @@ func (c *converter) hook(d *declared) []gate.Hook {
 	case gate.PromptHook:
 		ok = c.prompt(d, &h)
 	default:
+		if d.Dialect == gate.Azure {
+			c.lose(d, "type", "%s has no rules like these", systemNames[c.To])
+			return nil
+		}
 		c.lose(d, "", "the pack %s is a part of AX Code: %s has nothing like it", d.Pack, systemNames[c.To])
 	}
 	if !ok {
@@ -359,6 +363,9 @@ func (c *converter) own(d *declared) bool {
 	before := c.lost
 	if d.If != nil {
 		c.lose(d, "if", "%s has no rules on a tool's arguments: without if this hook would be asked about every call", systemNames[c.To])
+	}
+	if d.When != nil {
+		c.lose(d, "when", "%s has no conditions: without when this hook would be asked about every event", systemNames[c.To])
 	}
 	if d.Activation == gate.OnDemand {
 		c.lose(d, "", "%s has no hooks that are switched on by demand", systemNames[c.To])

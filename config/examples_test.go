@@ -20,7 +20,7 @@ func TestExamplesReadWithoutFindings(t *testing.T) {
 	for file, list := range findings {
 		t.Errorf("%s:\n%s", file, textOf(list))
 	}
-	want := []string{"approval-gate", "audit", "completeness", "careful_operator", "evidence_checklist", "marker"}
+	want := []string{"approval-gate", "audit", "completeness", "careful_operator_by_rules", "careful_operator", "evidence_checklist", "marker", "when_it_matters"}
 	var got []string
 	for _, s := range specs {
 		got = append(got, s.Name)

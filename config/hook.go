@@ -19,19 +19,28 @@ func readHook(o *object, event gate.EventName, level gate.Level) gate.Hook {
 		o.errorf(o.child("hooks"), o.place("hooks"),
 			"hook holds a list of hooks, as other hook systems have it; list each hook itself, with its own matcher")
 	}
-	if t := o.oneOf("type", string(gate.PromptHook), string(gate.CommandHook)); t != "" {
+	if t := o.oneOf("type", string(gate.PromptHook), string(gate.CommandHook), string(gate.RuleHook)); t != "" {
 		h.Type = gate.HookType(t)
 	}
 	if model := o.text("model"); strings.TrimSpace(model) != "" {
 		h.Model = model
 	}
 	h.Prompt, h.Command, h.Script = o.text("prompt"), o.text("command"), o.text("script")
-	if h.Type == gate.CommandHook {
+	switch h.Type {
+	case gate.CommandHook:
 		checkCommand(o, &h)
-	} else {
+	case gate.RuleHook:
+		o.ours("type")
+		h.Rules = readRules(o, event)
+	default:
 		checkPrompt(o, &h)
 	}
+	if n := o.value("rules"); n != nil && h.Type != gate.RuleHook {
+		o.warnf(o.child("rules"), n.pos, "rules has no effect on a %s hook; a rule hook needs type: rule", h.Type)
+	}
+	o.ours("mode", "when", "threshold", "evidence", "votes", "models", "cache", "rules")
 	h.Shadow = readShadow(o)
+	h.When = readWhen(o, event)
 	h.MaxRejections = readMaxRejections(o, &h)
 	readJudging(o, &h)
 	h.Matcher = readMatcher(o, event, level)
@@ -109,7 +118,7 @@ func readJudging(o *object, h *gate.Hook) {
 	h.Cache = o.flag("cache")
 	for _, name := range []string{"threshold", "evidence", "votes", "models", "cache"} {
 		if n := o.value(name); n != nil && h.Type != gate.PromptHook {
-			o.warnf(o.child(name), n.pos, "%s has no effect on a command hook", name)
+			o.warnf(o.child(name), n.pos, "%s has no effect on a %s hook", name, h.Type)
 		}
 	}
 }

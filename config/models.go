@@ -101,6 +101,25 @@ func (m Models) Resolve(model string) (provider, deployment string) {
 	return m.Default, model
 }
 
+// Knows reports whether a hook's model is one that the server file or its kind of
+// provider has a word for: a tier, a name, a provider's, or what one of these
+// stands for. Another is asked of the default provider as it is.
+func (m Models) Knows(model string) bool {
+	_, named := m.Named[model]
+	_, _, target := m.target(model)
+	if named || target || m.tier(model) != "" || m.Providers[m.Default].Model == model {
+		return true
+	}
+	for _, targets := range []map[string]string{m.Tiers, m.Named} {
+		for _, t := range targets {
+			if t == m.Default+"/"+model {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // target splits "provider/deployment"; false: it is none, or of no provider of m.
 func (m Models) target(text string) (provider, deployment string, ok bool) {
 	provider, deployment, _ = strings.Cut(text, "/")

@@ -152,3 +152,14 @@ models:
 		t.Errorf("without providers: %q %q", provider, deployment)
 	}
 }
+
+func TestModelsKnows(t *testing.T) {
+	m := Models{Providers: map[string]Provider{"gemini": {Kind: "gemini"}, "azure": {Kind: "azure-openai", Model: "mine"}}, Default: "gemini",
+		Tiers: map[string]string{"ReasoningFast": "gemini/flash"}, Named: map[string]string{"strict": "azure/mine"}}
+	for model, want := range map[string]bool{"": true, "reasoningfast": true, "LongContext": true, "haiku": true, "strict": true, "azure/other": true, "flash": true,
+		"mine": false, "gpt-9": false, "nobody/flash": false} {
+		if got := m.Knows(model); got != want {
+			t.Errorf("Knows(%q) = %t", model, got)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stopgate/gate"
+	"stopgate/rulehooks/expressions"
 )
 
 // kind of a value, the same for YAML and JSON.
@@ -156,6 +157,12 @@ const maxFindings = 100
 type findings struct {
 	list             []gate.Finding
 	errors, warnings int
+	// extensions are fields that are the gate's own and not the dialect's.
+	extensions []gate.Finding
+	// text is the document itself, and what its expressions are compiled with.
+	text        []byte
+	compiler    expressions.Compiler
+	expressions int // bytes of those compiled so far
 	// sources are the values that hooks were read from, by the hook's name, and
 	// unread those of hooks that their system would run and the gate does not
 	// know: for [Conversion], which has to say where everything stands.

@@ -58,6 +58,16 @@ func (o *object) typed(name string, k kind, want string) *node {
 	return nil
 }
 
+// ours says of fields that they are the gate's own, for [Extensions].
+func (o *object) ours(names ...string) {
+	for _, name := range names {
+		if n := o.value(name); n != nil && len(o.extensions) < maxFindings {
+			o.extensions = append(o.extensions, gate.Finding{Severity: gate.SeverityError, Path: o.child(name), Line: n.line, Column: n.column,
+				Message: name + " is an extension of stopgate, which Azure SRE Agent does not know"})
+		}
+	}
+}
+
 func (o *object) text(name string) string {
 	if n := o.typed(name, textKind, "text"); n != nil {
 		return n.text

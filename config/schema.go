@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"stopgate/gate"
+	"stopgate/rulehooks/expressions"
 )
 
 // schema is one JSON Schema, or a part of one.
@@ -161,10 +162,11 @@ func globalHookSchema() schema {
 func hookSchema(tool bool) schema {
 	properties := schema{
 		"name":          reference("name"),
-		"type":          oneOf("How it is asked; prompt if not set.", gate.PromptHook, gate.CommandHook),
+		"type":          oneOf("How it is asked; prompt if not set.", gate.PromptHook, gate.CommandHook, gate.RuleHook),
 		"timeout":       wholeFrom(fmt.Sprintf("Seconds; %d if not set.", int(gate.DefaultTimeout.Seconds())), 1),
 		"failMode":      oneOf("What it means when the hook cannot be asked; allow if not set.", gate.FailAllow, gate.FailBlock),
 		"mode":          modeSchema("of it"),
+		"when":          with(textAbout("A CEL expression over the event; where it is false the hook is not asked."), schema{"maxLength": expressions.MaxBytes}),
 		"prompt":        textAbout("What a model is asked. $ARGUMENTS stands for the event."),
 		"model":         textAbout("A tier or a deployment; " + gate.DefaultModel + " if not set."),
 		"maxRejections": wholeBetween(fmt.Sprintf("Of prompt hooks on Stop; %d if none sets it.", gate.DefaultMaxRejections), gate.MinMaxRejections, gate.MaxMaxRejections),
@@ -175,6 +177,7 @@ func hookSchema(tool bool) schema {
 		"cache":         flagOf("Give the verdict on the same question again unasked."),
 		"command":       with(textAbout("A shell line."), schema{"maxLength": gate.MaxScriptBytes}),
 		"script":        with(textAbout("A whole script with its shebang."), schema{"maxLength": gate.MaxScriptBytes}),
+		"rules":         with(listOf("Of rule hooks: the first whose condition holds decides; none: allow.", ruleSchema()), schema{"minItems": 1, "maxItems": maxRules}),
 		"matcher":       with(textAbout(`Which tools it is about: RE2 over the whole name, or "*".`), schema{"maxLength": maxMatcherBytes}),
 	}
 	s := leniently("A hook.", properties)
@@ -183,6 +186,22 @@ func hookSchema(tool bool) schema {
 	}
 	s["if"] = schema{"properties": schema{"type": schema{"const": gate.CommandHook}}, "required": []string{"type"}}
 	s["then"] = schema{"oneOf": []schema{{"required": []string{"command"}}, {"required": []string{"script"}}}}
-	s["else"] = schema{"required": []string{"prompt"}}
+	s["else"] = schema{
+		"if":   schema{"properties": schema{"type": schema{"const": gate.RuleHook}}, "required": []string{"type"}},
+		"then": schema{"required": []string{"rules"}},
+		"else": schema{"required": []string{"prompt"}},
+	}
 	return s
+}
+
+func ruleSchema() schema {
+	template := func(about string) schema {
+		return with(textAbout(about+" {{ … }} stands for what a CEL expression comes to."), schema{"maxLength": expressions.MaxTemplateBytes})
+	}
+	return strictly("", schema{
+		"if":                with(textAbout("A CEL expression over the event."), schema{"maxLength": expressions.MaxBytes}),
+		"then":              oneOf("What the hook says where it holds; ask on PreToolUse only.", gate.Block, gate.Ask, gate.Allow),
+		"reason":            template("Why; the agent is told."),
+		"additionalContext": template("What the agent is told beside."),
+	}, "if", "then")
 }

@@ -65,6 +65,7 @@ func readDocuments(data []byte, isJSON bool, f *findings) ([]*node, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.text = data
 	if !isJSON {
 		return readYAML(data, f)
 	}
@@ -93,18 +94,31 @@ func ReadSpecFile(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 // as far as they could be read: to be counted, never to be put in force.
 func ReadDraft(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 	var f findings
+	return readDraft(name, data, &f), f.sorted()
+}
+
+// Extensions are the places of a file of azure's where it says what only stopgate
+// understands, as errors: the file as it is does something else elsewhere.
+func Extensions(name string, data []byte) []gate.Finding {
+	var f findings
+	readDraft(name, data, &f)
+	return (&findings{list: f.extensions}).sorted()
+}
+
+func readDraft(name string, data []byte, f *findings) []*gate.Spec {
 	extension := strings.ToLower(filepath.Ext(name))
 	if !specExtension(extension) {
 		f.errorf("", pos{}, "file name ends in %q, want .yaml, .yml or .json", extension)
-		return nil, f.list
+		return nil
 	}
 	if IsTestFile(name) {
 		f.errorf("", pos{}, "file holds tests, which stopgate test runs, and no resource")
-		return nil, f.list
+		return nil
 	}
-	docs, err := readDocuments(data, extension == ".json", &f)
+	docs, err := readDocuments(data, extension == ".json", f)
 	if err != nil {
-		return nil, append(f.list, detailsOf(err)...)
+		f.list = append(f.list, detailsOf(err)...)
+		return nil
 	}
 	if len(docs) == 0 {
 		f.errorf("", pos{1, 1}, "file holds no resource")
@@ -112,7 +126,7 @@ func ReadDraft(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 	var specs []*gate.Spec
 	seen := map[string]pos{}
 	for _, doc := range docs {
-		r := resource{findings: &f}
+		r := resource{findings: f}
 		spec := r.read(doc)
 		if spec == nil {
 			continue
@@ -125,7 +139,7 @@ func ReadDraft(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 		seen[key] = doc.pos
 		specs = append(specs, spec)
 	}
-	return specs, f.sorted()
+	return specs
 }
 
 func specExtension(extension string) bool {

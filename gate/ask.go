@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// skip says why a hook is not asked: the agent's own tasks still run
-// (spec/claude-code.md 11), it is at its last turn (spec/azure.md 36), or the
-// loop is at its cap (35).
+// skip says why no hook is asked about a Stop: the agent's own tasks still run
+// (spec/claude-code.md 11), or it is at its last turn (spec/azure.md 36).
 func (e *evaluation) skip(h *Hook) (Note, bool) {
 	if h.Event.hookEvent() != Stop {
 		return "", false
@@ -20,10 +19,31 @@ func (e *evaluation) skip(h *Hook) (Note, bool) {
 	if lastTurn(e.ev) {
 		return MaxTurns, true
 	}
-	if e.capped(h, e.seen.opened(e.ev)) {
-		return Capped, true
-	}
 	return "", false
+}
+
+// unasked is the verdict of a hook whose evaluator is not asked: its condition
+// does not hold, or could not be answered; the loop is at its cap (spec/azure.md
+// 35); or the answer that it is about is not known. A hook that is not about the
+// event is not capped, so the condition comes first.
+func (e *evaluation) unasked(ctx context.Context, h *Hook, in Input) (v Verdict, is bool) {
+	answerless := h.Event == Stop && e.ev.AnswerUnknown && h.Dialect != AXCode // whose hooks are not told it
+	var failure *Failure
+	if h.When != nil && !answerless {
+		var holds bool
+		if holds, failure = h.When.Holds(ctx, in); failure == nil && !holds {
+			return Verdict{Outcome: Skipped, Notes: []Note{WhenFalse}}, true
+		}
+	}
+	switch {
+	case e.capped(h, e.seen.opened(e.ev)):
+		return Verdict{Outcome: Skipped, Notes: []Note{Capped}}, true
+	case failure != nil:
+		return Verdict{Outcome: NoVerdict, Failure: &Failure{failure.Code, "when: " + failure.Message}}, true
+	case answerless:
+		return failed(TranscriptUnreadable, "the agent's answer is not in its payload and was not found in its transcript"), true
+	}
+	return Verdict{}, false
 }
 
 // evaluate asks every hook and answers in firing order: at once, at most
@@ -74,6 +94,8 @@ func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts
 		h, v := e.hooks[i], &verdicts[i]
 		if e.verdicts != nil && !atCap(&e.verdicts[i]) {
 			*v = e.verdicts[i]
+		} else if e.override != nil {
+			*v = e.override.waived()
 		} else if why, skipped := e.skip(h); skipped {
 			*v = Verdict{Outcome: Skipped}
 			v.note(why)
@@ -122,15 +144,16 @@ func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v
 		v.Duration = e.gate.Now().Sub(began)
 		v.DurationMS = v.Duration.Milliseconds()
 	}()
-	if h.Event == Stop && e.ev.AnswerUnknown && h.Dialect != AXCode { // whose hooks are not told it
-		return failed(TranscriptUnreadable, "the agent's answer is not in its payload and was not found in its transcript")
+	in := Input{Hook: h, Event: e.told(), Transcript: transcript, Network: e.network}
+	if v, is := e.unasked(ctx, h, in); is {
+		return v
 	}
 	evaluator := e.gate.Evaluators[h.Type]
 	if evaluator == nil {
 		return failed(Internal, fmt.Sprintf("no evaluator for hooks of type %q", h.Type))
 	}
-	v = evaluator.Evaluate(ctx, Input{Hook: h, Event: e.ev, Transcript: transcript,
-		Context: e.context(h, transcript), Network: e.network})
+	in.Context = h.told(in.Event, e.loop(e.seen.opened(e.ev)), transcript)
+	v = evaluator.Evaluate(ctx, in)
 	if judged && h.enforced() && v.Outcome == NoVerdict && e.caller.Err() != nil {
 		e.abandoned.Store(true)
 	}
@@ -147,11 +170,12 @@ func (e *evaluation) ask(ctx context.Context, h *Hook, transcript Transcript) (v
 	return v
 }
 
-// context is what the hook is told.
-func (e *evaluation) context(h *Hook, transcript Transcript) []byte {
-	counts, ev := e.seen.opened(e.ev), *e.ev
-	if ev.AnswersJoined {
-		ev.FinalOutput = counts.newestAnswer(ev.FinalOutput)
+// told is the event as hooks are told of it.
+func (e *evaluation) told() *Event {
+	if !e.ev.AnswersJoined {
+		return e.ev
 	}
-	return h.told(&ev, e.loop(counts), transcript)
+	ev := *e.ev
+	ev.FinalOutput = e.seen.opened(e.ev).newestAnswer(ev.FinalOutput)
+	return &ev
 }

@@ -55,5 +55,5 @@ func (e *evaluation) commit(ctx context.Context) (Decision, error) {
 func (e *evaluation) record(d Decision, took time.Duration) Record {
 	return Record{Decision: d, Time: e.began.UTC(), Agent: e.ev.Agent, Session: e.ev.Session, SubAgent: e.ev.SubAgent,
 		Event: e.ev.Name, Protocol: e.ev.Protocol, HostVersion: e.ev.HostVersion, HostUntried: e.untried(),
-		Tool: e.ev.ToolName, DryRun: e.ev.Dry, DurationMS: took.Milliseconds(), Payload: e.ev.Payload}
+		Tool: e.ev.ToolName, DryRun: e.ev.Dry, DurationMS: took.Milliseconds(), Asked: e.asked(), Payload: e.ev.Payload}
 }

@@ -15,6 +15,7 @@ type Gate struct {
 	Store    interface {
 		Ledger
 		Activations
+		Overrides
 	}
 	Transcripts Transcripts
 	// FindAnswer looks for the answer under judgement where a host's payload has
@@ -68,7 +69,7 @@ type Options struct {
 //
 // When ctx ends, hooks that still run have timed out.
 func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, error) {
-	e := &evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), idempotency: opt.Idempotency, forHost: opt.forHost, caller: opt.Caller}
+	e := &evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), agent: ev.Agent, idempotency: opt.Idempotency, forHost: opt.forHost, caller: opt.Caller}
 
 	policies := g.Policies
 	if opt.Specs != nil {
@@ -97,6 +98,7 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	}
 
 	e.readCounts(ctx)
+	e.readOverride(ctx)
 	e.verdicts = e.evaluate(ctx, transcript)
 	d, err := e.commit(ctx)
 	if errors.Is(err, ErrStale) { // once: nothing is skipped at the cap a second time
@@ -119,6 +121,7 @@ type evaluation struct {
 	gate        *Gate
 	ev          *Event
 	id          string
+	agent       string // as the caller named it
 	began       time.Time
 	idempotency Request
 	forHost     bool            // nobody would read an error
@@ -127,12 +130,16 @@ type evaluation struct {
 	abandoned   atomic.Bool     // it has gone, and a judge was stopped
 	uncounted   bool            // nobody was asked, so the ledger stays as it is
 	deferred    bool            // the agent's tasks still run, and its spec says to wait for them
+	override    *Override       // in force; nil: none is
 	hooks       []*Hook
-	network     *Network // what http hooks may reach
-	lost        bool     // the transcript could not be read
-	seen        Counts   // as the ledger holds them
-	erasure     Erasure  // the session's last one, before anything of it was read; 0: not looked up
-	gateError   *Failure // the first thing that went wrong with the gate itself
+	network     *Network        // what http hooks may reach
+	switched    map[string]bool // agent-level hooks that the session has switched
+	lost        bool            // the transcript could not be read
+	known       bool            // what the hooks are asked with, for the record
+	mark        *TranscriptMark // how much of the transcript there was
+	seen        Counts          // as the ledger holds them
+	erasure     Erasure         // the session's last one, before anything of it was read; 0: not looked up
+	gateError   *Failure        // the first thing that went wrong with the gate itself
 	verdicts    []Verdict
 }
 
@@ -151,10 +158,9 @@ func (e *evaluation) failed(code FailureCode, err error) {
 // activated drops the agent-level hooks that are inactive in the thread
 // (spec/azure.md 12). The store is asked only when such a hook is there.
 func (e *evaluation) activated(ctx context.Context, hooks []*Hook) []*Hook {
-	var switched map[string]bool
 	if e.ev.Session != "" && len(hooks) > 0 && hooks[0].Level == AgentLevel {
 		var err error
-		if switched, err = e.gate.Store.Active(ctx, e.ev.Session); err != nil && slices.ContainsFunc(hooks, (*Hook).enforced) {
+		if e.switched, err = e.gate.Store.Active(ctx, e.ev.Session); err != nil && slices.ContainsFunc(hooks, (*Hook).enforced) {
 			e.storeFailed(err)
 		}
 	}
@@ -162,7 +168,7 @@ func (e *evaluation) activated(ctx context.Context, hooks []*Hook) []*Hook {
 	for _, h := range hooks {
 		on := h.Activation != OnDemand
 		if h.Level == AgentLevel {
-			if s, ok := switched[h.Name]; ok {
+			if s, ok := e.switched[h.Name]; ok {
 				on = s
 			}
 		}
@@ -179,21 +185,23 @@ func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
 	e.lost = e.ev.TranscriptStale
 	sent := e.ev.InlineTranscript != nil || e.ev.TranscriptPath != "" && e.ev.Protocol == Native
 	if len(e.hooks) == 0 && !sent {
+		e.markUnread()
 		return nil, nil
 	}
 	t, err := e.gate.Transcripts.Attach(ctx, e.ev)
 	if err == nil {
 		e.learnVersion(t)
+		e.markRead(t)
 		return t, nil
 	}
 	if !sent && !slices.ContainsFunc(e.hooks, (*Hook).enforced) { // only shadows need it
-		e.lost = true
+		e.lost, e.known = true, true
 		return nil, nil
 	}
 	if bad, ok := errors.AsType[*Error](err); ok && e.ev.Protocol == Native && !e.forHost {
 		return nil, bad
 	}
-	e.lost = true
+	e.lost, e.known = true, true
 	if failure, ok := errors.AsType[*Failure](err); ok && e.ev.TranscriptPath == "" && e.gateError == nil {
 		e.gateError = failure // what was ours to keep, not a file that somebody names
 	}

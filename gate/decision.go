@@ -65,6 +65,9 @@ type Record struct {
 	DryRun      bool   `json:"dry_run"`
 	// DurationMS is the whole evaluation, commit left out.
 	DurationMS int64 `json:"duration_ms"`
+	// Asked is what hooks were asked with beside the payload; nil: nobody looked,
+	// since no hook was about the event, or the record is an old one.
+	Asked *Asked `json:"asked,omitempty"`
 	// Payload is the request as it came. Stores keep it compressed.
 	Payload Payload `json:"payload,omitempty"`
 }

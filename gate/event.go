@@ -108,6 +108,10 @@ type Event struct {
 	// is encoded (DESIGN §9).
 	Unattended bool
 
+	// Labels are what the caller says of the conversation, for conditions to ask
+	// about, as an environment or a team.
+	Labels map[string]string
+
 	Cwd string // the agent's working directory on this machine; may be empty
 
 	// Background are the agent's tasks that still run while it wants to stop, as
@@ -131,6 +135,11 @@ type Event struct {
 	TranscriptSession string
 	// TranscriptStale: its newest part could not be sent.
 	TranscriptStale bool
+
+	// TranscriptMark: only so much of the conversation, whatever was added since;
+	// it could not be read where that is not there any more. nil: as it is now. It
+	// has no meaning for an inline one.
+	TranscriptMark *TranscriptMark
 
 	// HostVersion is the version of the program that asks, a [PlainVersion];
 	// empty: not known yet, a transcript of the host's may tell.

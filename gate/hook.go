@@ -64,6 +64,8 @@ type Hook struct {
 	FailMode   FailMode
 	// Shadow: the hook is asked and its verdict recorded, and nothing comes of it.
 	Shadow bool
+	// When says of which events that the hook is about it is asked; nil: of all.
+	When Condition
 
 	// MaxRejections is the cap on rejections by prompt Stop hooks; 0 when the
 	// spec did not set it (spec/azure.md 35).
@@ -85,6 +87,8 @@ type Hook struct {
 	EvidenceRequired bool
 	Command          string // command hooks: a shell line …
 	Script           string // … or a whole script with its shebang
+	// Rules decide a rule hook; nil: its Pack does.
+	Rules Evaluator
 
 	// Of the other dialects; see the file of each.
 	Args           []string // claude-code: Command is a program that gets them, without a shell; nil: a shell line

@@ -5,7 +5,7 @@ import "context"
 // Input is what a hook is asked with.
 type Input struct {
 	Hook  *Hook
-	Event *Event
+	Event *Event // its FinalOutput is the answer under judgement alone
 	// Context is what the hook is told of the event: the azure context JSON,
 	// exactly the names and types of spec/azure.md 25, or the payload of the
 	// hook's own dialect.
@@ -15,6 +15,15 @@ type Input struct {
 	Network *Network
 	// Transcript is nil when there is no conversation to read.
 	Transcript Transcript
+}
+
+// Condition is a question about an event, compiled when the spec that asks it was
+// read. It is safe for concurrent use.
+type Condition interface {
+	// Holds answers it from Hook, Event and Transcript. A failure means that it
+	// could not be answered: BadExpression, or Timeout when ctx ended.
+	Holds(ctx context.Context, in Input) (bool, *Failure)
+	String() string // as it was written
 }
 
 // Evaluator asks hooks of one [HookType].
@@ -61,6 +70,26 @@ type Transcript interface {
 	// long for that, or cannot be read.
 	Fingerprint(ctx context.Context) (sum [32]byte, ok bool)
 	Close() error
+}
+
+// Recalled is what a conversation says of its agent so far.
+type Recalled struct {
+	// Prompt is the newest message of the user's, its first [RecalledBytes]; of
+	// the gate's own reasons those count that a host keeps as such a message.
+	Prompt string
+	// Tools are the tools that were called, by the host's names, each once, in
+	// the order of their first calls.
+	Tools []string
+}
+
+// RecalledBytes is how much of a prompt is recalled.
+const RecalledBytes = 8 << 10
+
+// Recalling is a [Transcript] that may know who said what.
+type Recalling interface {
+	// Recall reads the conversation. An error means that it could not be read,
+	// or that it is plain text, in which anybody may have written anything.
+	Recall(ctx context.Context) (Recalled, error)
 }
 
 // Grep is one search.

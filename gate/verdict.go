@@ -35,11 +35,13 @@ const (
 	ContextIgnored        Note = "context_ignored"
 	TranscriptLost        Note = "transcript_unreadable"
 	HaltRequested         Note = "halt_requested"
+	WhenFalse             Note = "when_false"
+	Overridden            Note = "overridden"
 )
 
 // Notes lists every [Note].
 var Notes = []Note{RejectedWithoutReason, FailedOpen, FailedClosed, Capped, MaxTurns, Repaired, Deferred,
-	NoProgress, Impossible, WouldBlock, ReasonCut, ContextIgnored, TranscriptLost, HaltRequested}
+	NoProgress, Impossible, WouldBlock, ReasonCut, ContextIgnored, TranscriptLost, HaltRequested, WhenFalse, Overridden}
 
 // FailureCode says why a hook, or the gate itself, could not answer.
 type FailureCode string
@@ -53,9 +55,11 @@ const (
 	ModelTruncated       FailureCode = "model_truncated"
 	BadVerdict           FailureCode = "bad_verdict"
 	BadOutput            FailureCode = "bad_output"
+	BadExpression        FailureCode = "bad_expression"
 	NonzeroExit          FailureCode = "nonzero_exit"
 	Signalled            FailureCode = "signalled"
 	InterpreterMissing   FailureCode = "interpreter_missing"
+	ScriptMissing        FailureCode = "script_missing"
 	OutputTooLarge       FailureCode = "output_too_large"
 	SandboxUnavailable   FailureCode = "sandbox_unavailable"
 	HTTPStatus           FailureCode = "http_status"
@@ -74,7 +78,7 @@ const (
 
 // FailureCodes lists every [FailureCode].
 var FailureCodes = []FailureCode{Timeout, ModelUnavailable, ModelRateLimited, ModelRefused, ModelTruncated,
-	BadVerdict, BadOutput, NonzeroExit, Signalled, InterpreterMissing, OutputTooLarge, SandboxUnavailable,
+	BadVerdict, BadOutput, BadExpression, NonzeroExit, Signalled, InterpreterMissing, ScriptMissing, OutputTooLarge, SandboxUnavailable,
 	HTTPStatus, HTTPUnreachable, EgressDenied, TranscriptUnreadable, BudgetExhausted, Overloaded, UnknownAgent,
 	BodyTooLarge, StoreUnavailable, SessionErased, BadQuery, Internal}
 

@@ -162,6 +162,13 @@ func (c *Caller) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	return p.judge(in.Hook.Event, r)
 }
 
+// Refusal says why a hook is not asked, whatever the event, as far as its URL and
+// headers tell; nil: they are fine. An agent's network is not looked at.
+func (c *Caller) Refusal(h *gate.Hook) *gate.Failure {
+	_, failure := c.plan(gate.Input{Hook: h})
+	return failure
+}
+
 func failf(code gate.FailureCode, format string, args ...any) *gate.Failure {
 	return &gate.Failure{Code: code, Message: fmt.Sprintf(format, args...)}
 }

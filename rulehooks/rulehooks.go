@@ -1,6 +1,7 @@
 // Package rulehooks asks hooks that need neither a script nor a model: the rules
-// are in the program. They are the five packs that AX Code brings along
-// (spec/ax-code.md, packs), with the same events, matchers and effects.
+// are in the hook, compiled by package expressions, or in the program. The latter are
+// the five packs that AX Code brings along (spec/ax-code.md, packs), with the same
+// events, matchers and effects.
 package rulehooks
 
 import (
@@ -20,6 +21,9 @@ import (
 // is the evidence's standard error, as of a command that does the same. A rule
 // that is not known is no verdict.
 func Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
+	if in.Hook.Rules != nil {
+		return in.Hook.Rules.Evaluate(ctx, in)
+	}
 	switch in.Hook.Pack {
 	case "format-after-edit":
 		return gate.Verdict{Outcome: gate.Allow, AdditionalContext: "Files were edited: run the project's formatter on them before you go on."}

@@ -93,6 +93,32 @@ func TestWhatIsAttached(t *testing.T) {
 	w.must(t, 500, "GET", list, "")
 }
 
+// What this server cannot do for hooks is said when they are put, of a spec too,
+// and when they are validated, beside what the document itself is remarked on;
+// it refuses nothing.
+func TestWarningsOfWhatIsNotServed(t *testing.T) {
+	w := newWorld(t, func(o *Options) {
+		o.Unserved = func(spec *gate.Spec) []gate.Finding {
+			return []gate.Finding{{Severity: gate.SeverityWarning, Path: string(spec.Kind), Message: "not here"}}
+		}
+	})
+	for _, tt := range []struct {
+		name, method, path, body, key string
+		status, want                  int
+	}{
+		{"hooks", "PUT", attached + "claude-code", `{"odd":[],"PreToolUse":["claude"]}`, "warnings", 202, 2},
+		{"a spec", "PUT", "/api/v2/extendedAgent/agents/a", `{"name":"a","type":"ExtendedAgent","properties":{}}`, "warnings", 202, 1},
+		{"validated", "POST", "/v1/validate?dialect=claude-code", `{"odd":[],"PreToolUse":["claude"]}`, "findings", 200, 2},
+		{"with errors of its own", "POST", "/v1/validate?dialect=claude-code", `{"bad":[]}`, "findings", 200, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := fields(t, w.must(t, tt.status, tt.method, tt.path, tt.body))[tt.key].([]any); len(got) != tt.want {
+				t.Errorf("%s %v, want %d", tt.key, got, tt.want)
+			}
+		})
+	}
+}
+
 func TestAttachedHooksConditions(t *testing.T) {
 	w := newWorld(t)
 	for _, target := range []string{attached + "ax-code", network} {

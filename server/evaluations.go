@@ -44,22 +44,51 @@ func pageOf[T any](items []T, next string) page[T] {
 }
 
 func (s *Server) getEvaluation(c echo.Context) error {
-	id, err := segment(c, "id")
+	rec, err := s.evaluationOf(c)
 	if err != nil {
 		return err
+	}
+	return s.answer(c, http.StatusOK, rec)
+}
+
+// evaluationOf is the record that a path names.
+func (s *Server) evaluationOf(c echo.Context) (gate.Record, error) {
+	id, err := segment(c, "id")
+	if err != nil {
+		return gate.Record{}, err
 	}
 	rec, err := s.opt.Store.Record(c.Request().Context(), id)
 	if err != nil {
-		return err
+		return gate.Record{}, err
 	}
 	seen, err := s.mayRead(c, rec)
 	if err != nil {
-		return err
+		return gate.Record{}, err
 	}
 	if !seen { // as if there were none
-		return gate.Errorf(gate.CodeNotFound, "evaluation %q is not known", id)
+		return gate.Record{}, gate.Errorf(gate.CodeNotFound, "evaluation %q is not known", id)
 	}
-	return s.answer(c, http.StatusOK, rec)
+	return rec, nil
+}
+
+// TranscriptAsText is the header of an evaluation's conversation: "true" where
+// some of it is as it was sent, so that its markers may be anybody's.
+const TranscriptAsText = "X-Transcript-As-Text"
+
+// getEvaluationTranscript is what the hooks of an evaluation could read. Only what
+// was uploaded is shown: a path that an event names is anybody's word.
+func (s *Server) getEvaluationTranscript(c echo.Context) error {
+	rec, err := s.evaluationOf(c)
+	if err != nil {
+		return err
+	}
+	text, asText, err := s.opt.Transcripts.ReadFor(c.Request().Context(), rec)
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+	c.Response().Header().Set(TranscriptAsText, strconv.FormatBool(asText))
+	return s.answerText(c, text)
 }
 
 // mayRead reports whether a record is its caller's to read: its agent is, and every

@@ -42,6 +42,8 @@ type memory struct {
 	audit    []gate.AuditEntry
 	owners   map[string][]string // agents by session
 	erased   map[string]gate.Erasure
+
+	overrides map[string]gate.Override
 }
 
 type reservation struct {
@@ -52,7 +54,7 @@ type reservation struct {
 
 func newMemory() *memory {
 	return &memory{counts: map[gate.LedgerKey]gate.Counts{}, active: map[string]map[string]bool{}, keys: map[gate.IdempotencyKey]*reservation{},
-		owners: map[string][]string{}, erased: map[string]gate.Erasure{}}
+		owners: map[string][]string{}, erased: map[string]gate.Erasure{}, overrides: map[string]gate.Override{}}
 }
 
 func (m *memory) Counts(_ context.Context, key gate.LedgerKey) (gate.Counts, error) {
@@ -343,6 +345,11 @@ func (f *shelf) Read(_ context.Context, session string) (io.ReadCloser, int64, i
 		return nil, 0, 0, gate.Errorf(gate.CodeNotFound, "session %q has no transcript", session)
 	}
 	return io.NopCloser(strings.NewReader(text)), int64(len(text)), int64(strings.Count(text, "\n")), nil
+}
+
+func (f *shelf) ReadFor(ctx context.Context, r gate.Record) (io.ReadCloser, bool, error) {
+	text, _, _, err := f.Read(ctx, r.Session)
+	return text, true, err
 }
 
 func (f *shelf) Erase(_ context.Context, session string) error {

@@ -59,6 +59,9 @@ type Options struct {
 	// HideSecrets is a network's document as an answer may have it: an object,
 	// with a mark for each secret.
 	HideSecrets func(document json.RawMessage) json.RawMessage
+	// Unserved are warnings about what this server cannot do for the hooks of a
+	// document without errors, each with what helps; nil: there are none.
+	Unserved func(spec *gate.Spec) []gate.Finding
 	// Protocol finds a host's protocol by its name; ProtocolNames lists them.
 	// nil: /v1/hooks knows none.
 	Protocol      func(name string) (HostProtocol, bool)
@@ -70,6 +73,10 @@ type Options struct {
 	// "models". It is shown by /readyz and decides nothing; nil: nothing to
 	// show.
 	Ready func(ctx context.Context) map[string]Check
+
+	// Forget drops what this process remembers of a session that is erased, beside
+	// the store and the transcripts; nil: nothing is.
+	Forget func(session string)
 
 	// Login finds out who sends a request; nil: there is no login, and everybody
 	// may do everything.
@@ -139,6 +146,10 @@ type Transcripts interface {
 	AppendFile(ctx context.Context, session, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error)
 	// Read opens the text.
 	Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error)
+	// ReadFor opens the text of what a record's hooks could read of its uploaded
+	// conversation; asText says that some of it is as it was sent. CodeConflict: it
+	// is no longer what it was.
+	ReadFor(ctx context.Context, r gate.Record) (text io.ReadCloser, asText bool, err error)
 	// Erase removes it; nothing to remove is no error.
 	Erase(ctx context.Context, session string) error
 }

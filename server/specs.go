@@ -129,7 +129,7 @@ func (s *Server) putSpec(about about) echo.HandlerFunc {
 			if spec.Name != of.name {
 				return gate.Errorf(gate.CodeValidation, "name %q in the body is not the name %q in the path", spec.Name, of.name)
 			}
-			answer, err := putAnswer(of.kind, s.shown(of.kind, spec.Document), findings)
+			answer, err := putAnswer(of.kind, s.shown(of.kind, spec.Document), s.withUnserved(spec, findings))
 			if err != nil {
 				return err
 			}
@@ -141,6 +141,15 @@ func (s *Server) putSpec(about about) echo.HandlerFunc {
 			return s.answer(c, http.StatusAccepted, answer)
 		})
 	}
+}
+
+// withUnserved adds what this server cannot do for the spec; nil: it has errors,
+// or none was read.
+func (s *Server) withUnserved(spec *gate.Spec, findings []gate.Finding) []gate.Finding {
+	if spec == nil || s.opt.Unserved == nil || gate.HasErrors(findings) {
+		return findings
+	}
+	return append(slices.Clip(findings), s.opt.Unserved(spec)...)
 }
 
 // storeSpec stores, then puts in force. One change at a time, so that store and

@@ -32,20 +32,21 @@ func (s *Server) examine(d gate.Dialect, media string, body []byte) (findings []
 	if d == "" && media == typeJSON {
 		d, findings = s.recognize(body)
 	}
+	var spec *gate.Spec
 	switch {
 	case findings != nil:
 		return findings, nil
 	case d == "" || d == gate.Azure:
-		_, findings, err = s.opt.ReadAny(media, body)
+		spec, findings, err = s.opt.ReadAny(media, body)
 	case media != typeJSON:
 		return nil, gate.Errorf(gate.CodeUnsupportedMediaType, "content type %.40q is not read here, want %s", media, typeJSON)
 	default:
-		_, findings, err = s.readAttached(resource{gate.Attached(d), gate.DefaultAgent}, body)
+		spec, findings, err = s.readAttached(resource{gate.Attached(d), gate.DefaultAgent}, body)
 	}
 	if of := findingsOf(err); of != nil {
 		return of, nil
 	}
-	return findings, err
+	return s.withUnserved(spec, findings), err
 }
 
 // recognize is the dialect that JSON has the form of, or what is to be said where

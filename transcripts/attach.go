@@ -29,11 +29,11 @@ func (s *Store) Attach(ctx context.Context, ev *gate.Event) (gate.Transcript, er
 	case len(inline) > 0 && string(inline) != "null":
 		v, err = s.attachInline(ctx, ev, inline)
 	case ev.TranscriptSession != "":
-		v, err = s.attachSession(ctx, keyOf(ev.TranscriptSession), ev.FinalOutput)
+		v, err = s.attachSession(ctx, keyOf(ev.TranscriptSession), ev)
 	case ev.TranscriptPath != "":
 		v, err = s.attachNamed(ctx, ev)
 	case ev.Session != "":
-		v, err = s.attachSession(ctx, keyOf(ev.Session), ev.FinalOutput)
+		v, err = s.attachSession(ctx, keyOf(ev.Session), ev)
 	}
 	if err != nil {
 		return nil, attaching(err)
@@ -104,12 +104,15 @@ func (s *Store) temporary(sp *spool) *view {
 }
 
 // attachSession opens the session's own transcript; nil if it has none. Of a
-// host's session file final is the last message.
-func (s *Store) attachSession(ctx context.Context, k key, final string) (*view, error) {
+// host's session file the event's answer is the last message.
+func (s *Store) attachSession(ctx context.Context, k key, ev *gate.Event) (*view, error) {
 	if err := s.freshen(ctx, k); err != nil {
 		return nil, fmt.Errorf("the session's transcript could not be read: %w", err)
 	}
-	if v, err := s.viewUpload(ctx, k, final); err != nil || v != nil {
+	if ev.TranscriptMark != nil {
+		return s.sessionUpTo(ctx, k, ev)
+	}
+	if v, err := s.viewUpload(ctx, k, ev.FinalOutput); err != nil || v != nil {
 		return v, err
 	}
 	v, err := s.viewSession(k)
@@ -162,7 +165,7 @@ func (s *Store) viewSession(k key) (*view, error) {
 		if m.Plain {
 			raw = path
 		}
-		return s.newView(&view{path: path, raw: raw, file: f, size: m.Bytes, known: known, temporary: true, asText: m.AsText || m.Plain}), nil
+		return s.newView(&view{path: path, raw: raw, file: f, size: m.Bytes, known: known, temporary: true, asText: m.AsText || m.Plain, mark: markOf(f, m.Bytes)}), nil
 	}
 }
 
@@ -179,32 +182,40 @@ func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) 
 		return nil, unreadable(path, err)
 	}
 	st, err := f.Stat()
+	size := int64(0)
+	if err == nil {
+		size, err = upTo(ev.TranscriptMark, f, st.Size())
+	}
 	if err != nil {
 		f.Close()
 		return nil, unreadable(path, err)
 	}
 	format := ev.TranscriptFormat
 	if format == formatSniff {
-		format = s.sniff(io.NewSectionReader(f, 0, st.Size()))
+		format = s.sniff(io.NewSectionReader(f, 0, size))
+	}
+	if format == formatText && ev.TranscriptMark != nil {
+		defer f.Close()
+		return s.copyUpTo(ctx, f, size, meta{Plain: true})
 	}
 	if format == formatText {
 		path = filepath.Clean(path) // as it was opened; the kernel takes a/.. otherwise
-		return s.newView(&view{path: path, raw: path, file: f, size: st.Size(), asText: true}), nil
+		return s.newView(&view{path: path, raw: path, file: f, size: size, asText: true, mark: markOf(f, size)}), nil
 	}
 	defer f.Close()
 	var rendered *view
 	if format == formatNDJSON {
 		var sp *spool
-		sp, err = s.spoolView(false, func(out *bufio.Writer) error { return s.renderHostFile(ctx, io.NewSectionReader(f, 0, st.Size()), out) })
+		sp, err = s.spoolView(false, func(out *bufio.Writer) error { return s.renderHostFile(ctx, io.NewSectionReader(f, 0, size), out) })
 		if err == nil {
 			rendered = s.temporary(sp)
 		}
 	} else {
 		of := hostViewKey{path: path, format: format, head: head}
-		if ev.Session != "" {
+		if ev.Session != "" && ev.TranscriptMark == nil { // what was is no step to what will be
 			of.session = keyOf(ev.Session)
 		}
-		rendered, err = s.viewHostFile(ctx, of, f, st.Size(), ev.FinalOutput)
+		rendered, err = s.viewHostFile(ctx, of, f, size, ev.FinalOutput)
 	}
 	if failure, ok := errors.AsType[*gate.Failure](err); ok {
 		return nil, failure
@@ -212,7 +223,13 @@ func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) 
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
-	rendered.raw, rendered.original = path, st
+	rendered.raw, rendered.original, rendered.mark = path, st, markOf(f, size)
+	if ev.TranscriptMark != nil {
+		if err := s.copyRaw(ctx, rendered, f, size); err != nil {
+			rendered.Close()
+			return nil, unreadable(path, err)
+		}
+	}
 	return rendered, nil
 }
 

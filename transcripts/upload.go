@@ -87,7 +87,11 @@ func (s *Store) viewUpload(ctx context.Context, k key, final string) (*view, err
 		return nil, err
 	}
 	defer f.Close()
-	return s.viewHostFile(ctx, hostViewKey{session: k, format: m.Format}, f, m.Bytes, final)
+	v, err := s.viewHostFile(ctx, hostViewKey{session: k, format: m.Format}, f, m.Bytes, final)
+	if err == nil {
+		v.mark = markOf(f, m.Bytes)
+	}
+	return v, err
 }
 
 // openUpload opens the host's session file of a session; nil if it has none.

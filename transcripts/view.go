@@ -32,13 +32,15 @@ type view struct {
 	file      *os.File
 	text      io.ReaderAt // file; tests count what is read
 	size      int64
-	known     *index      // nil: to be built when it is needed
-	temporary bool        // path is ours and goes with Close
-	original  os.FileInfo // of the file at raw, where that is not path; nil: none
-	host      string      // the format of the session file it was rendered from; empty: none
-	version   string      // of the host, as that file names it
-	lent      *hostView   // which has the file at path, and is given back on Close; nil: none
-	asText    bool        // some of it is as it was sent, so that its markers may be anybody's
+	known     *index              // nil: to be built when it is needed
+	temporary bool                // path is ours and goes with Close
+	copied    bool                // so is raw
+	original  os.FileInfo         // of the file at raw, where that is not path; nil: none
+	host      string              // the format of the session file it was rendered from; empty: none
+	version   string              // of the host, as that file names it
+	mark      gate.TranscriptMark // zero: of no file that stays
+	lent      *hostView           // which has the file at path, and is given back on Close; nil: none
+	asText    bool                // some of it is as it was sent, so that its markers may be anybody's
 
 	store    *Store
 	building sync.Mutex
@@ -48,6 +50,8 @@ type view struct {
 var (
 	_ gate.Transcript = (*view)(nil)
 	_ gate.ByHost     = (*view)(nil)
+	_ gate.Marked     = (*view)(nil)
+	_ gate.Recalling  = (*view)(nil)
 )
 
 func (s *Store) newView(v *view) *view {
@@ -80,12 +84,21 @@ func (v *view) Close() error {
 		case v.lent != nil:
 			v.store.hostViews.give(v.lent)
 		case v.temporary:
-			if gone := os.Remove(v.path); !errors.Is(gone, os.ErrNotExist) {
-				err = errors.Join(err, gone)
-			}
+			err = errors.Join(err, removed(v.path))
+		}
+		if v.copied {
+			err = errors.Join(err, removed(v.raw))
 		}
 	})
 	return err
+}
+
+// removed removes a file that may be gone.
+func removed(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // maxFingerprint is what is summed: a tenth of a second's work.

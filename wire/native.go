@@ -14,7 +14,7 @@ const maxName = 512
 
 // DecodeNative reads the body of POST /v1/evaluate: the azure context of
 // spec/azure.md 25, `session_id`, `transcript` (a string or an array of
-// messages) and, for events that azure does not have, `prompt`, `prompt_id`,
+// messages), `labels` and, for events that azure does not have, `prompt`, `prompt_id`,
 // `agent_id` and `agent_type`.
 //
 // `tool_input` may be any JSON value and `tool_result` too, since tools take and
@@ -51,6 +51,7 @@ func decodeNative(body []byte, opt Options) (gate.Event, error) {
 	f.text("agent_id", &ev.SubAgent)
 	f.text("agent_type", &ev.AgentType)
 	f.text("cwd", &ev.Cwd)
+	f.labels("labels", &ev.Labels)
 	if t := m.raw("transcript"); t != nil {
 		if t[0] != '"' && t[0] != '[' {
 			f.wrong("transcript", "a string or an array of messages")

@@ -16,7 +16,7 @@ func TestAzure25NativeFields(t *testing.T) {
 	body := `{"hook_event_name":"PostToolUse","agent_name":"a","session_id":"s","current_turn":3,"max_turns":9.0,
 	"execution_summary":"/t/x","tool_name":"Bash","tool_input":{"command":"ls"},"tool_result":"ok","tool_succeeded":true,
 	"final_output":"f","stop_hook_active":true,"stop_rejection_count":2,"transcript":"hello","cwd":"/w","prompt":"p",
-	"prompt_id":"p1","agent_id":"sub","agent_type":"reviewer","added_by_a_host":{"x":[1]}}`
+	"prompt_id":"p1","agent_id":"sub","agent_type":"reviewer","labels":{"team":"web"},"added_by_a_host":{"x":[1]}}`
 	got, err := DecodeNative([]byte(body))
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestAzure25NativeFields(t *testing.T) {
 	want := gate.Event{Name: gate.PostToolUse, Protocol: "native", Agent: "a", Session: "s", Turn: 3, MaxTurns: 9,
 		TranscriptPath: "/t/x", ToolName: "Bash", ToolInput: json.RawMessage(`{"command":"ls"}`), ToolResult: "ok",
 		ToolSucceeded: true, FinalOutput: "f", ClaimedActive: true, ClaimedRejections: 2, InlineTranscript: json.RawMessage(`"hello"`),
-		Cwd: "/w", Prompt: "p", PromptID: "p1", SubAgent: "sub", AgentType: "reviewer", ByPerson: true}
+		Cwd: "/w", Prompt: "p", PromptID: "p1", SubAgent: "sub", AgentType: "reviewer", ByPerson: true, Labels: map[string]string{"team": "web"}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(gate.Event{}, "Payload")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -56,6 +56,8 @@ func TestNativeErrors(t *testing.T) {
 	}{
 		{"empty", ``, gate.CodeInvalidJSON, "not valid JSON"},
 		{"cut off", `{"agent_name":"a`, gate.CodeInvalidJSON, "not valid JSON"},
+		{"labels that are no texts", `{"hook_event_name":"Stop","agent_name":"a","labels":{"n":1}}`, gate.CodeValidation, `"labels": want an object whose members are strings`},
+		{"a label that is long", `{"hook_event_name":"Stop","agent_name":"a","labels":{"n":"` + strings.Repeat("x", 513) + `"}}`, gate.CodeValidation, `"labels": want at most 64 members`},
 		{"array", `[]`, gate.CodeInvalidJSON, "not a JSON object"},
 		{"null", `null`, gate.CodeInvalidJSON, "not a JSON object"},
 		{"trailing", `{} x`, gate.CodeInvalidJSON, "byte 3"},

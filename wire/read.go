@@ -167,6 +167,25 @@ func (f *strictly) count(key string, target *int) {
 	*target = int(n)
 }
 
+// Bounds of labels: they are words, and each event brings them along.
+const (
+	maxLabels     = 64
+	maxLabelName  = 128
+	maxLabelValue = 512
+)
+
+// labels reads an object of texts.
+func (f *strictly) labels(key string, target *map[string]string) {
+	f.read(key, target, "an object whose members are strings")
+	fits := len(*target) <= maxLabels
+	for name, value := range *target {
+		fits = fits && len(name) <= maxLabelName && len(value) <= maxLabelValue
+	}
+	if !fits {
+		f.wrong(key, fmt.Sprintf("at most %d members, their names up to %d bytes and their values up to %d", maxLabels, maxLabelName, maxLabelValue))
+	}
+}
+
 func (f *strictly) err() error {
 	if len(f.findings) == 0 {
 		return nil

@@ -99,20 +99,9 @@ func (c apiClient) put(ctx context.Context, s *gate.Spec) (applied, error) {
 func (c apiClient) do(ctx context.Context, method, path, contentType string, body []byte) ([]byte, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	resp, err := c.send(ctx, method, path, contentType, body)
 	if err != nil {
-		return nil, nil, exit{exitUsage, err}
-	}
-	req.Header.Set("Content-Type", contentType)
-	if c.key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.key)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err
-		}
-		return nil, nil, exit{exitUnreachable, fmt.Errorf("no server at %s: %w (%s)", c.base, err, howToReach(c.base))}
+		return nil, nil, err
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxSpecFile))
@@ -123,6 +112,27 @@ func (c apiClient) do(ctx context.Context, method, path, contentType string, bod
 		return nil, nil, refusal(resp.Status, answer)
 	}
 	return answer, resp.Header, nil
+}
+
+func (c apiClient) send(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, exit{exitUsage, err}
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
+		return nil, exit{exitUnreachable, fmt.Errorf("no server at %s: %w (%s)", c.base, err, howToReach(c.base))}
+	}
+	return resp, nil
 }
 
 // howToReach is what to do about a server that does not answer.

@@ -184,7 +184,7 @@ func agentsIn(specs []*gate.Spec) string {
 // that only a hook's context has, which people paste as an event.
 var eventFields = []string{"hook_event_name", "agent_name", "session_id", "current_turn", "max_turns", "execution_summary", "transcript",
 	"final_output", "stop_hook_active", "stop_rejection_count", "tool_name", "tool_input", "tool_result", "tool_succeeded",
-	"prompt", "prompt_id", "agent_id", "agent_type", "cwd", "hook_name", "transcript_path"}
+	"prompt", "prompt_id", "agent_id", "agent_type", "labels", "cwd", "hook_name", "transcript_path"}
 
 // eventWarnings are what a service takes in silence, since agents send what
 // they like, and a person who tries a hook did not mean.
@@ -254,3 +254,11 @@ func (noStore) Commit(_ context.Context, c gate.Commit) error {
 func (noStore) SetActive(context.Context, string, string, bool, gate.Actor) error { return nil }
 
 func (noStore) Active(context.Context, string) (map[string]bool, error) { return nil, nil }
+
+func (noStore) SetOverride(context.Context, gate.Override, gate.Actor) error { return nil }
+
+func (noStore) Override(_ context.Context, session string) (gate.Override, error) {
+	return gate.Override{}, gate.NoOverride(session)
+}
+
+func (noStore) RemoveOverride(context.Context, string, gate.Actor) error { return nil }

@@ -345,6 +345,14 @@ func (s lostStore) SetActive(context.Context, string, string, bool, gate.Actor) 
 
 func (s lostStore) Active(context.Context, string) (map[string]bool, error) { return nil, s.err }
 
+func (s lostStore) SetOverride(context.Context, gate.Override, gate.Actor) error { return s.err }
+
+func (s lostStore) Override(context.Context, string) (gate.Override, error) {
+	return gate.Override{}, s.err
+}
+
+func (s lostStore) RemoveOverride(context.Context, string, gate.Actor) error { return s.err }
+
 // onlyAgent is the one agent of the specs, else what stands already.
 func onlyAgent(specs []*gate.Spec, otherwise string) string {
 	name, agents := otherwise, 0

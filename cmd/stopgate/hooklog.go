@@ -10,6 +10,7 @@ import (
 
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/redact"
 )
 
 // hookFailure is one line of hook.log: a call of `stopgate hook` that could
@@ -57,6 +58,11 @@ func (h *hookCall) failed(cause error, answer string) {
 	if err != nil {
 		return
 	}
+	redactor, err := redact.New(redact.BuiltIn(), nil, nil)
+	if err != nil {
+		return
+	}
+	line = redactor.JSON(line)
 	// A named pipe without a reader is an error then, and no wait.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {

@@ -70,9 +70,12 @@ type commands struct {
 	Validate  validateCommand  `cmd:"" help:"Check spec files and hooks files; print what is wrong and where."`
 	Convert   convertCommand   `cmd:"" help:"Write one system's hooks in the form of another."`
 	Test      testCommand      `cmd:"" help:"Run the tests of hooks: *.test.yaml beside their specs."`
+	Replay    replayCommand    `cmd:"" help:"Ask a draft of hooks about recorded evaluations: which verdicts change."`
 	RunHooks  runHooksCommand  `cmd:"" help:"Play another system's hook runtime: its payload in, its answer out."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Key       keyCommand       `cmd:"" help:"Make, list and revoke API keys."`
+	Override  overrideCommand  `cmd:"" help:"Let one session stop for a while."`
+	Export    exportCommand    `cmd:"" help:"Write records as lines of JSON."`
 	Migrate   migrateCommand   `cmd:"" help:"Move a SQLite data directory into PostgreSQL."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 

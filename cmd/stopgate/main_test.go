@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -68,6 +69,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 			"envfile": envfile,
 			"exits":   exits,
 			"model":   model,
+			"request": request,
 		},
 	}
 }
@@ -101,6 +103,23 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 // envfile NAME FILE sets a variable to what a file holds.
 func envfile(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
+}
+
+// request METHOD URL [FILE] sends a file, JSON, to a server and has its answer as
+// standard output.
+func request(ts *testscript.TestScript, _ bool, args []string) {
+	body := ""
+	if len(args) > 2 {
+		body = ts.ReadFile(args[2])
+	}
+	req, err := http.NewRequest(args[0], args[1], strings.NewReader(body))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
 }
 
 // model TEXT starts a scripted model, spoken to as Gemini is, and makes it the one

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -50,9 +51,17 @@ func noSpec(d gate.Dialect) string {
 }
 
 // readHookFiles reads files of a dialect, of any if it is empty; of directories
-// also the hooks files that other systems look for there.
-func readHookFiles(d gate.Dialect, paths []string) ([]specFile, error) {
-	return readFiles(paths, config.HookPlaces(), func(name string, data []byte) ([]*gate.Spec, []gate.Finding) { return config.ReadHooks(d, name, data) })
+// also the hooks files that other systems look for there. strict: what is no more
+// than an extension of azure's specs is an error.
+func readHookFiles(d gate.Dialect, strict bool, paths []string) ([]specFile, error) {
+	return readFiles(paths, config.HookPlaces(), func(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
+		specs, findings := config.ReadHooks(d, name, data)
+		if of, err := config.DialectOf(name, data); strict && !config.IsTestFile(name) && (d == gate.Azure || d == "" && err == nil && of == gate.Azure) {
+			findings = append(findings, config.Extensions(name, data)...)
+			slices.SortStableFunc(findings, func(a, b gate.Finding) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+		}
+		return specs, findings
+	})
 }
 
 // readFiles reads each file. below are further files of a directory that count

@@ -16,6 +16,7 @@ type coverage struct {
 	Event    gate.EventName       `json:"event"`
 	Outcomes map[gate.Outcome]int `json:"outcomes"` // how often it came to each
 	Matcher  []branch             `json:"matcher,omitempty"`
+	When     *whenBranches        `json:"when,omitempty"`
 
 	hook *gate.Hook
 }
@@ -26,6 +27,12 @@ type branch struct {
 	Events  int    `json:"events"`
 
 	matcher gate.Matcher
+}
+
+// whenBranches are how many events a hook's condition held for, and did not.
+type whenBranches struct {
+	True  int `json:"true"`
+	False int `json:"false"`
 }
 
 // coverageOf adds up what came of every case. A spec that several test files name
@@ -70,6 +77,9 @@ func coverKey(s *gate.Spec, h *gate.Hook) string {
 
 func newCoverage(s *gate.Spec, h *gate.Hook) coverage {
 	c := coverage{Spec: s.Name, Hook: h.Name, Event: h.Event, Outcomes: map[gate.Outcome]int{}, hook: h}
+	if h.When != nil {
+		c.When = &whenBranches{}
+	}
 	if h.Event.ForTool() {
 		for _, m := range h.Matcher.Alternatives() {
 			c.Matcher = append(c.Matcher, branch{Pattern: m.String(), matcher: m})
@@ -80,6 +90,13 @@ func newCoverage(s *gate.Spec, h *gate.Hook) coverage {
 
 func (c *coverage) add(ev *gate.Event, v gate.Verdict) {
 	c.Outcomes[v.Outcome]++
+	switch {
+	case c.When == nil:
+	case v.Has(gate.WhenFalse):
+		c.When.False++
+	case v.Outcome != gate.Skipped && (v.Failure == nil || v.Failure.Code != gate.BadExpression):
+		c.When.True++
+	}
 	names := append([]string{ev.ToolName}, ev.ToolAliases...)
 	for i, b := range c.Matcher {
 		if slices.ContainsFunc(names, b.matcher.Match) {
@@ -109,16 +126,27 @@ func printCoverage(w io.Writer, all []coverage) error {
 			seen = strings.Join(counts, ", ")
 		}
 		fmt.Fprintf(&b, "  %s %s (%s): %s\n", c.Spec, c.Hook, c.Event, seen)
+		if c.When != nil {
+			fmt.Fprintf(&b, "    when true: %s, false: %s\n", orNever(c.When.True), orNever(c.When.False))
+		}
 		for _, m := range c.Matcher {
 			branches++
 			if m.Events > 0 {
 				matched++
 			}
 			if len(c.Matcher) > 1 {
-				fmt.Fprintf(&b, "    matcher %s: %s\n", m.Pattern, map[bool]string{true: plural(m.Events, "event"), false: "never"}[m.Events > 0])
+				fmt.Fprintf(&b, "    matcher %s: %s\n", m.Pattern, orNever(m.Events))
 			}
 		}
 	}
 	_, err := fmt.Fprintf(w, "coverage: %d of %s asked, %d of %s matched\n%s", asked, plural(len(all), "hook"), matched, plural(branches, "matcher alternative"), &b)
 	return err
+}
+
+// orNever is on how many events something was so.
+func orNever(events int) string {
+	if events == 0 {
+		return "never"
+	}
+	return plural(events, "event")
 }

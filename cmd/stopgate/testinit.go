@@ -22,7 +22,7 @@ func (c testCommand) init(p process) error {
 	if config.IsTestFile(c.Init) {
 		return exit{exitUsage, fmt.Errorf("--init: %s is a test file, want a spec", c.Init)}
 	}
-	files, err := readHookFiles("", []string{c.Init})
+	files, err := readHookFiles("", false, []string{c.Init})
 	if err != nil {
 		return err
 	}

@@ -265,14 +265,6 @@ func (s *suite) decodeRecord(data []byte) (gate.Event, error) {
 	return ev, err
 }
 
-// hostEvent is what a host calls a recorded event, where its payload does not say.
-func hostEvent(r gate.Record) string {
-	if r.Protocol == string(gate.Antigravity) {
-		return map[gate.EventName]string{gate.PreToolUse: "pre_tool_execution", gate.PostToolUse: "post_tool_execution"}[r.Event]
-	}
-	return string(r.Event)
-}
-
 // readNamed reads a file that a test file names, of at most maxSpecFile bytes.
 // Only a regular one is read: a pipe is not waited for.
 func readNamed(path string) ([]byte, error) {

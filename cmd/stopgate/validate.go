@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"stopgate/config"
@@ -13,6 +14,8 @@ import (
 type validateCommand struct {
 	JSON    bool     `help:"Print findings as JSON."`
 	Explain bool     `help:"Say also what each hook is asked about, tool by tool in each host's own names."`
+	Config  string   `placeholder:"FILE" help:"Server file: warn also of hooks that a server with it could not ask, started here."`
+	Strict  bool     `name:"strict-azure" help:"Report as errors what Azure SRE Agent does not know in its specs: when, mode, votes, …"`
 	Dialect string   `placeholder:"D" help:"Whose hooks the files are, where they do not say: ${dialects}."`
 	Files   []string `arg:"" name:"file" help:"Spec files and hooks files, or directories of them."`
 }
@@ -33,8 +36,11 @@ func (c validateCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	files, err := readHookFiles(dialect, c.Files)
+	files, err := readHookFiles(dialect, c.Strict, c.Files)
 	if err != nil {
+		return err
+	}
+	if err := c.addUnserved(p, files); err != nil {
 		return err
 	}
 	bad, total := false, tally{}
@@ -69,6 +75,27 @@ func (c validateCommand) Run(p process) error {
 		err = exit{code: exitFindings}
 	}
 	return err
+}
+
+// addUnserved warns of what a server with the server file could not ask.
+func (c validateCommand) addUnserved(p process, files []specFile) error {
+	if c.Config == "" {
+		return nil
+	}
+	cfg, err := loadConfig(p, c.Config, overrides{data: os.TempDir()})
+	if err != nil {
+		return err
+	}
+	app, err := buildOffline(p.ctx, cfg, commandOptions(cfg, p.getenv), p.getenv)
+	if err != nil {
+		return exit{exitInput, err}
+	}
+	for i, f := range files {
+		for _, spec := range f.usable() {
+			files[i].findings = append(files[i].findings, app.unserved(spec)...)
+		}
+	}
+	return app.close()
 }
 
 // tally is what was read, in numbers, files with errors included: an agent

@@ -48,6 +48,7 @@ type head struct {
 	Messages           []gate.Message `json:"messages,omitempty"`
 	Forced             bool           `json:"forced,omitempty"`
 	Degraded           bool           `json:"degraded,omitempty"`
+	Asked              *gate.Asked    `json:"asked,omitempty"`
 	StopHookActive     bool           `json:"stop_hook_active,omitempty"`
 	StopRejectionCount int            `json:"stop_rejection_count,omitempty"`
 	GateError          *gate.Failure  `json:"gate_error,omitempty"`
@@ -96,7 +97,7 @@ func Nanos(t time.Time) int64 {
 }
 
 func headOf(r *gate.Record) head {
-	h := head{SubAgent: r.SubAgent, Protocol: r.Protocol, HostVersion: r.HostVersion, HostUntried: r.HostUntried, Tool: r.Tool, DryRun: r.DryRun, DurationMS: r.DurationMS,
+	h := head{SubAgent: r.SubAgent, Protocol: r.Protocol, HostVersion: r.HostVersion, HostUntried: r.HostUntried, Tool: r.Tool, DryRun: r.DryRun, DurationMS: r.DurationMS, Asked: r.Asked,
 		Reason: r.Reason, AdditionalContext: r.AdditionalContext, Messages: r.Messages, Forced: r.Forced, Degraded: r.Degraded,
 		StopHookActive: r.StopHookActive, StopRejectionCount: r.StopRejectionCount, GateError: r.GateError}
 	if len(r.Hooks) > 0 {
@@ -132,7 +133,7 @@ func (w *Row) Decode() (gate.Record, error) {
 		at = *h.Nanos
 	}
 	r := gate.Record{Time: time.Unix(0, at).UTC(), Agent: w.Agent, Session: w.Session, SubAgent: h.SubAgent,
-		Event: gate.EventName(w.Event), Protocol: h.Protocol, HostVersion: h.HostVersion, HostUntried: h.HostUntried, Tool: h.Tool, DryRun: h.DryRun, DurationMS: h.DurationMS,
+		Event: gate.EventName(w.Event), Protocol: h.Protocol, HostVersion: h.HostVersion, HostUntried: h.HostUntried, Tool: h.Tool, DryRun: h.DryRun, DurationMS: h.DurationMS, Asked: h.Asked,
 		Decision: gate.Decision{EvaluationID: w.ID, Outcome: gate.Outcome(w.Decision), Reason: h.Reason,
 			AdditionalContext: h.AdditionalContext, Messages: h.Messages, Forced: h.Forced, Degraded: h.Degraded,
 			StopHookActive: h.StopHookActive, StopRejectionCount: h.StopRejectionCount, GateError: h.GateError, Hooks: h.Hooks}}

@@ -24,6 +24,7 @@ import (
 	"modernc.org/sqlite"
 
 	"stopgate/gate"
+	"stopgate/internal/durable"
 )
 
 // Durability says what a commit survives.
@@ -45,6 +46,9 @@ type Options struct {
 	// a day counts as a day, since an answer must be there to be given again
 	// for as long as its Idempotency-Key.
 	Retention time.Duration
+	// MaxBytes is how large the database may become, in bytes of pages that are in
+	// use; beyond it the oldest records go. 0: as large as the disk.
+	MaxBytes int64
 	// Conversation says whether a session's conversation is kept, which is not here:
 	// then whose the session is stays known, however old its records are. nil: none
 	// is.
@@ -54,18 +58,19 @@ type Options struct {
 
 // Store is a [gate.Store]; see the package comment.
 type Store struct {
-	opt       Options
-	file      string
-	identity  os.FileInfo // of file, as it was opened
-	claim     *claim      // nil without Lock
-	reads     *sql.DB
-	countsOf  *sql.Stmt
-	activeOf  *sql.Stmt
-	erasureOf *sql.Stmt
-	writer    *writer
-	upkeep    *upkeep
-	closing   sync.Once
-	closed    error
+	opt        Options
+	file       string
+	identity   os.FileInfo // of file, as it was opened
+	claim      *claim      // nil without Lock
+	reads      *sql.DB
+	countsOf   *sql.Stmt
+	activeOf   *sql.Stmt
+	overrideOf *sql.Stmt
+	erasureOf  *sql.Stmt
+	writer     *writer
+	upkeep     *upkeep
+	closing    sync.Once
+	closed     error
 }
 
 var _ gate.Store = (*Store)(nil)
@@ -92,7 +97,7 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 		return nil, fmt.Errorf("data directory %q: %w", opt.Dir, err)
 	}
 	opt.Dir = dir
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("data directory %q cannot be made: %w", dir, err)
 	}
 	// fdatasync writes all that is needed to read the data back and saves the
@@ -126,6 +131,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return explain(err)
 	}
 	if s.activeOf, err = s.reads.PrepareContext(ctx, selectActive); err != nil {
+		return explain(err)
+	}
+	if s.overrideOf, err = s.reads.PrepareContext(ctx, selectOverride); err != nil {
 		return explain(err)
 	}
 	if s.erasureOf, err = s.reads.PrepareContext(ctx, selectErasure); err != nil {

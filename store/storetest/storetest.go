@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t testing.TB) gate.Store) {
 		{"SpecConflicts", specConflicts},
 		{"SpecOrder", specOrder},
 		{"Activations", activations},
+		{"Overrides", overrides},
 		{"Idempotency", idempotency},
 		{"LostReservation", lostReservation},
 		{"Sessions", sessions},
@@ -44,6 +45,9 @@ func Run(t *testing.T, open func(t testing.TB) gate.Store) {
 		{"Claims", claims},
 		{"HostileValues", hostileValues},
 		{"Concurrency", concurrency},
+		{"Outbox", outbox},
+		{"OutboxErased", outboxErased},
+		{"OutboxConcurrently", outboxConcurrently},
 		{"Failures", failures},
 		{"Cancelled", cancelled},
 		{"Closing", closing},
@@ -87,6 +91,8 @@ func Full(n int) gate.Record {
 	r.Messages = []gate.Message{{Role: "user", Content: r.Reason}, {Role: "user", Content: "context"}}
 	r.Forced, r.Degraded, r.StopHookActive, r.StopRejectionCount = true, true, true, 7
 	r.GateError = &gate.Failure{Code: gate.StoreUnavailable, Message: "down"}
+	r.Asked = &gate.Asked{Agent: "parent", StopRejections: 6, PromptRejections: 5, Started: true, LastAnswer: "3:abc", Switched: map[string]bool{"tests": true},
+		Transcript: &gate.TranscriptMark{Session: "sub", Bytes: 1 << 40, Tail: "abc"}}
 	r.Hooks = []gate.Verdict{
 		{Name: "tests", Level: gate.AgentLevel, Type: gate.CommandHook, Outcome: gate.Block, Reason: "run the tests",
 			Notes: []gate.Note{gate.NoProgress}, FailMode: gate.FailAllow, AdditionalContext: "context", Injected: true, DurationMS: 12,

@@ -8,6 +8,7 @@
 package postgrestest
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,8 @@ var server = sync.OnceValues(start)
 // whose end is its end. It must stay referenced: collected, it is closed.
 type running struct {
 	dir  string
-	life io.Closer
+	life io.WriteCloser
+	says *bufio.Reader // a line for each start
 }
 
 var databases atomic.Int64
@@ -92,14 +94,40 @@ func at(dir, name string) string {
 	return "postgres://stopgate@/" + name + "?" + url.Values{"host": {dir}, "sslmode": {"disable"}}.Encode()
 }
 
+// Restart stops the server at once, as a crash would, and starts it again: every
+// connection breaks, and what was committed is recovered from the log. It returns
+// when the server answers. The server is shared by all tests of the process.
+func Restart(t testing.TB) {
+	t.Helper()
+	s, err := server()
+	if err == nil {
+		_, err = s.life.Write([]byte("restart\n"))
+	}
+	if err == nil {
+		err = s.await("restart\n")
+	}
+	if err != nil {
+		t.Fatalf("restart of the PostgreSQL for tests: %v", err)
+	}
+}
+
 // guard runs the server and ends it, and removes its directory, when its
-// standard input ends: that is when the test process does, killed or not.
+// standard input ends: that is when the test process does, killed or not. Each
+// line of it restarts the server.
 const guard = `
 "$1"/initdb -D "$2/data" -U stopgate -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1 || { cat "$2/log"; rm -rf "$2"; exit 1; }
+start() {
 "$1"/postgres -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c shared_buffers=32MB -c max_connections=200 >>"$2/log" 2>&1 &
 server=$!
+}
+start "$1" "$2"
 echo started
-cat >/dev/null
+while read -r restart; do
+  kill -QUIT $server
+  wait $server
+  start "$1" "$2"
+  echo "$restart"
+done
 kill -QUIT $server
 wait $server
 rm -rf "$2"
@@ -151,26 +179,28 @@ func startIn(dir, programs string) (*running, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &running{dir, life}, await(dir, out)
+	s := &running{dir, life, bufio.NewReader(out)}
+	return s, s.await("started\n")
 }
 
-// await returns when the server answers.
-func await(dir string, out io.Reader) error {
-	said := make([]byte, 4<<10)
-	n, _ := out.Read(said)
-	if string(said[:n]) != "started\n" {
-		return fmt.Errorf("initdb failed: %s", strings.TrimSpace(string(said[:n])))
+// await returns when the guard has said that it started the server, and the
+// server answers.
+func (s *running) await(started string) error {
+	if said, _ := s.says.ReadString('\n'); said != started {
+		rest := make([]byte, 4<<10)
+		n, _ := s.says.Read(rest)
+		return fmt.Errorf("initdb failed: %s", strings.TrimSpace(said+string(rest[:n])))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		conn, err := pgx.Connect(ctx, at(dir, "postgres"))
+		conn, err := pgx.Connect(ctx, at(s.dir, "postgres"))
 		if err == nil {
 			return conn.Close(ctx)
 		}
 		select {
 		case <-ctx.Done():
-			log, _ := os.ReadFile(filepath.Join(dir, "log"))
+			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 			return fmt.Errorf("%w; its log:\n%s", err, log)
 		case <-time.After(20 * time.Millisecond):
 		}

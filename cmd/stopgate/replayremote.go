@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"stopgate/gate"
+	"stopgate/server"
+)
+
+// remote are the evaluations of a running server.
+type remote struct {
+	apiClient
+	app *app
+}
+
+// readTimeout is for one record with its payload, or one conversation.
+const readTimeout = 2 * time.Minute
+
+// get reads one answer by use, which must not keep it.
+func (c apiClient) get(ctx context.Context, path string, use func(*http.Response) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	resp, err := c.send(ctx, http.MethodGet, path, "", nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		if err != nil {
+			return exit{exitUnreachable, err}
+		}
+		return refusal(resp.Status, answer)
+	}
+	return use(resp)
+}
+
+// getJSON reads an answer of at most maxRecord bytes.
+func (c apiClient) getJSON(ctx context.Context, path string, into any) error {
+	return c.get(ctx, path, func(resp *http.Response) error {
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxRecord+1))
+		if err == nil && len(body) > maxRecord {
+			err = &obstacle{badRecord, errLongRecord.Error()}
+		} else if err == nil {
+			err = json.Unmarshal(body, into)
+		}
+		if _, ok := errors.AsType[*obstacle](err); err == nil || ok {
+			return err
+		}
+		return exit{exitUnreachable, fmt.Errorf("%s does not answer like a stopgate server: %w", c.base, err)}
+	})
+}
+
+func (r remote) close() error { return nil }
+
+func (r remote) size(int) int { return 0 }
+
+func (r remote) list(ctx context.Context, f gate.RecordFilter, limit int) iter.Seq2[found, error] {
+	return pages(f, limit, func(f gate.RecordFilter) ([]gate.RecordSummary, string, error) {
+		var answer struct {
+			Value []gate.RecordSummary `json:"value"`
+			Next  string               `json:"next"`
+		}
+		err := r.getJSON(ctx, "/v1/evaluations?"+queryOf(f), &answer)
+		return answer.Value, answer.Next, err
+	}, r.record)
+}
+
+func (r remote) record(ctx context.Context, id string) (rec gate.Record, err error) {
+	err = r.getJSON(ctx, "/v1/evaluations/"+url.PathEscape(id), &rec)
+	if gate.CodeOf(err) == gate.CodeNotFound {
+		err = &obstacle{gone, "it was erased meanwhile"}
+	}
+	return rec, err
+}
+
+// queryOf is a filter as the list's parameters.
+func queryOf(f gate.RecordFilter) string {
+	v := url.Values{}
+	set := func(name, text string) {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	set("agent", f.Agent)
+	set("session", f.Session)
+	set("event", string(f.Event))
+	set("decision", string(f.Decision))
+	set("hook", f.Hook)
+	set("cursor", f.Cursor)
+	if f.DryRun != nil {
+		set("dry_run", strconv.FormatBool(*f.DryRun))
+	}
+	if !f.Since.IsZero() {
+		set("since", f.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if !f.Until.IsZero() {
+		set("until", f.Until.UTC().Format(time.RFC3339Nano))
+	}
+	set("limit", strconv.Itoa(f.Limit))
+	return v.Encode()
+}
+
+// conversation asks the server, which knows how much of it there was. What it
+// cannot give is no reason to end.
+func (r remote) conversation(ctx context.Context, rec gate.Record, _ *gate.Event) (t gate.Transcript, err error) {
+	err = r.get(ctx, "/v1/evaluations/"+url.PathEscape(rec.EvaluationID)+"/transcript", func(resp *http.Response) error {
+		t, err = r.app.transcripts.View(ctx, resp.Body, resp.Header.Get(server.TranscriptAsText) != "false")
+		return err
+	})
+	return t, err
+}
+
+func (r remote) answer(ctx context.Context, ev *gate.Event, since time.Time) (string, error) {
+	if ev.TranscriptSession != "" {
+		return "", errors.New("the server does not tell an answer apart")
+	}
+	return r.app.transcripts.AnswerMarked(ctx, ev, since)
+}

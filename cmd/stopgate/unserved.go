@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+
+	"stopgate/gate"
+)
+
+// unserved are warnings about hooks that this server cannot ask, as it is now,
+// each with what helps.
+func (a *app) unserved(spec *gate.Spec) (found []gate.Finding) {
+	for i := range spec.Hooks {
+		h := &spec.Hooks[i]
+		for _, why := range a.cannotAsk(h) {
+			found = append(found, gate.Finding{Severity: gate.SeverityWarning, Path: h.Name, Message: why})
+		}
+	}
+	return found
+}
+
+func (a *app) cannotAsk(h *gate.Hook) []string {
+	var failure *gate.Failure
+	switch h.Type {
+	case gate.CommandHook:
+		failure = a.runner.Unserved(h)
+	case gate.HTTPHook:
+		failure = a.caller.Refusal(h)
+	case gate.PromptHook:
+		return a.models.unserved(h)
+	}
+	if failure == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("this server cannot ask the hook, which ends without a verdict (%s): %s", failure.Code, failure.Message)}
+}
+
+// unserved says of each model that the hook names, and that is not there, why.
+func (m *models) unserved(h *gate.Hook) (found []string) {
+	said := map[string]bool{}
+	for i := range max(1, len(h.Models)) {
+		name := h.Voter(i)
+		if said[name] {
+			continue
+		}
+		said[name] = true
+		_, deployment, err := m.find(name)
+		switch {
+		case err != nil:
+			found = append(found, fmt.Sprintf("this server cannot ask the hook, which ends without a verdict (%s): %v", gate.ModelUnavailable, err))
+		case !m.names.Knows(name):
+			found = append(found, fmt.Sprintf("model %.80q is no name of this server's: the provider %s is asked for it as it is; name it under models.models in the server file, or use a tier as %s",
+				deployment, m.names.Default, gate.DefaultModel))
+		}
+	}
+	return found
+}

@@ -1,0 +1,245 @@
+package expressions
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+
+	"stopgate/gate"
+	"stopgate/rulehooks/shell"
+)
+
+// Bounds of what an event brings along. What is beyond them cannot be asked about.
+const (
+	maxText   = 4 << 20
+	maxValues = 10_000 // in a tool's input
+	maxNested = 100
+)
+
+// asked is one hook's event as its expressions see it: each value is worked out
+// once, and only if something asks for it. It is for one goroutine.
+type asked struct {
+	context.Context
+	in      gate.Input
+	adapter types.Adapter // of the environment that the expressions were compiled in
+
+	input    any // of the tool, or a *types.Err; nil: not asked for yet
+	recalled *gate.Recalled
+	lost     ref.Val // why nothing is recalled
+	budget   *shell.Budget
+	read     map[string]ref.Val // what shell said of a text
+}
+
+var _ cel.FunctionActivation = (*asked)(nil)
+
+func (a *asked) Parent() cel.Activation { return nil }
+
+// ResolveName is the value of a variable, or why there is none.
+func (a *asked) ResolveName(name string) (any, bool) {
+	ev := a.in.Event
+	switch name {
+	case "event":
+		return string(a.in.Hook.Event), true
+	case "agent":
+		return ev.Agent, true
+	case "session":
+		return ev.Session, true
+	case "turn":
+		return int64(ev.Turn), true
+	case "max_turns":
+		return int64(ev.MaxTurns), true
+	case "labels":
+		if ev.Labels == nil {
+			return map[string]string{}, true
+		}
+		return ev.Labels, true
+	case "final_output":
+		return bounded(name, ev.FinalOutput), true
+	case "tool_name":
+		return ev.ToolName, true
+	case "tool_input":
+		return a.toolInput(), true
+	case "tool_result":
+		return bounded(name, ev.ToolResult), true
+	case "tool_succeeded":
+		return ev.ToolSucceeded, true
+	case "user_prompt":
+		said, lost := a.recall()
+		if lost != nil {
+			return lost, true
+		}
+		return said.Prompt, true
+	case "tools_used":
+		said, lost := a.recall()
+		if lost != nil {
+			return lost, true
+		}
+		return append([]string{}, said.Tools...), true
+	}
+	return nil, false
+}
+
+func bounded(name, text string) any {
+	if len(text) > maxText {
+		return types.NewErr("%s has %d bytes, more than the %d that can be asked about", name, len(text), maxText)
+	}
+	return text
+}
+
+// ResolveFunction is what `shell` does for this event.
+func (a *asked) ResolveFunction(name string) (cel.LateBoundFunction, bool) {
+	return func(_ string, args ...ref.Val) ref.Val { return a.shell(string(args[0].(types.String))) }, name == "shell"
+}
+
+// shell reads a command as a shell would. A reading that had to end early is
+// none: what it left out may be what is looked for.
+func (a *asked) shell(text string) ref.Val {
+	if calls, ok := a.read[text]; ok {
+		return calls
+	}
+	if a.budget == nil {
+		a.budget, a.read = shell.NewBudget(a), map[string]ref.Val{}
+	}
+	calls := []Call{}
+	for c := range shell.Read(a.budget, text) {
+		if len(calls) == maxParts {
+			return types.NewErr("shell: the command starts more than %d programs", maxParts)
+		}
+		calls = append(calls, callOf(c))
+	}
+	if a.budget.Spent() {
+		return types.NewErr("shell: the command is too involved to be read")
+	}
+	a.read[text] = a.adapter.NativeToValue(calls)
+	return a.read[text]
+}
+
+// recall reads the conversation, which costs more than all else here.
+func (a *asked) recall() (gate.Recalled, ref.Val) {
+	if a.recalled == nil && a.lost == nil {
+		said, err := gate.Recalled{}, errors.New("there is no conversation to look into")
+		if talk, ok := a.in.Transcript.(gate.Recalling); ok {
+			said, err = talk.Recall(a)
+		}
+		if err != nil {
+			a.lost = types.WrapErr(err)
+		} else {
+			a.recalled = &said
+		}
+	}
+	if a.lost != nil {
+		return gate.Recalled{}, a.lost
+	}
+	return *a.recalled, nil
+}
+
+// toolInput is always an object, as hooks of every kind get it (spec/azure.md 25).
+func (a *asked) toolInput() any {
+	if a.input == nil {
+		v, err := valueOf(a.in.Event.ToolInput)
+		if err != nil {
+			a.input = types.WrapErr(err)
+		} else {
+			a.input = v
+		}
+	}
+	return a.input
+}
+
+// valueOf reads a tool's input. A whole number is an int, of which "a + 1" holds, any
+// other a double; CEL compares both.
+func valueOf(input json.RawMessage) (map[string]any, error) {
+	if len(input) > maxText {
+		return nil, fmt.Errorf("tool_input has %d bytes, more than the %d that can be asked about", len(input), maxText)
+	}
+	if input = bytes.TrimSpace(input); !json.Valid(input) {
+		return map[string]any{}, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(input))
+	dec.UseNumber()
+	r := valueReader{Decoder: dec}
+	v, err := r.value(0)
+	if err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return v, nil
+	case nil:
+		return map[string]any{}, nil
+	}
+	return map[string]any{"value": v}, nil
+}
+
+// valueReader reads JSON that is known to be some.
+type valueReader struct {
+	*json.Decoder
+	values int
+}
+
+func (r *valueReader) value(depth int) (any, error) {
+	if r.values++; r.values > maxValues || depth > maxNested {
+		return nil, fmt.Errorf("tool_input holds more than %d values, or nests them deeper than %d", maxValues, maxNested)
+	}
+	token, err := r.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch token := token.(type) {
+	case json.Number:
+		return number(token), nil
+	case json.Delim:
+		if token == '[' {
+			return r.list(depth)
+		}
+		return r.object(depth)
+	}
+	return token, nil
+}
+
+func (r *valueReader) list(depth int) (any, error) {
+	list := []any{}
+	for r.More() {
+		v, err := r.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, err := r.Token()
+	return list, err
+}
+
+func (r *valueReader) object(depth int) (any, error) {
+	members := map[string]any{}
+	for r.More() {
+		name, err := r.Token()
+		if err != nil {
+			return nil, err
+		}
+		v, err := r.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		members[name.(string)] = v // a token before a value is a text
+	}
+	_, err := r.Token()
+	return members, err
+}
+
+func number(n json.Number) any {
+	if !strings.ContainsAny(n.String(), ".eE") {
+		if i, err := n.Int64(); err == nil {
+			return i
+		}
+	}
+	f, _ := n.Float64() // beyond a double: infinite, as everywhere
+	return f
+}

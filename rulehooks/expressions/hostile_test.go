@@ -1,0 +1,133 @@
+package expressions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"stopgate/gate"
+)
+
+// manyInts is a tool's input with a list of as many values as may be.
+func manyInts() gate.Input {
+	list := strings.Repeat("1,", maxValues-3) + "1"
+	return asking(gate.PostToolUse, gate.Event{ToolInput: json.RawMessage(`{"l":[` + list + `]}`), ToolResult: strings.Repeat("abc ", maxText/4)})
+}
+
+// doubled nests lists each of which is a hundred times the one before.
+func doubled(depth int, most string) string {
+	text := most
+	for i := depth; i > 0; i-- {
+		text = fmt.Sprintf("[%s].all(v%d, %s)", strings.Repeat(fmt.Sprintf("v%d+", i-1), 99)+fmt.Sprintf("v%d", i-1), i, text)
+	}
+	return "[[1,2,3]].all(v0, " + text + ")"
+}
+
+// Each of these would take gigabytes, or hours.
+func TestBombsAreRefusedOrEnd(t *testing.T) {
+	for _, tt := range []struct{ name, text string }{
+		{"loops in loops", `tool_input.l.all(a, tool_input.l.all(b, tool_input.l.all(c, a+b+c > 0)))`},
+		{"loops in loops in loops", `tool_input.l.all(a, tool_input.l.all(b, tool_input.l.all(c, tool_input.l.all(d, tool_input.l.all(e, true)))))`},
+		{"a text put between all letters of itself", `tool_result.replace("", tool_result) == ""`},
+		{"and so often", `tool_result.replace("", tool_result, 1000000) == ""`},
+		{"a text between many", `tool_input.l.map(x, "a").join(tool_result) == ""`},
+		{"a text many times", `tool_input.l.map(x, tool_result).join() == ""`},
+		{"a letter each", `tool_result.split("").size() > 3`},
+		{"a text that grows", doubledText(4)},
+		{"lists that grow", doubled(3, "4 in v3")},
+		{"lists that are compared", doubled(3, "v3 == v3 + [1]")},
+		{"a pattern that is large", `tool_result.matches("(((a{100}){10}){10}){10}")`},
+		{"patterns over a long text", `tool_input.l.exists(x, tool_result.matches("(a|b|c| )*(a|b|c| )*(a|b|c| )*(abc|bcd|cde)*z"))`},
+		{"deep nesting", strings.Repeat("(", 3000) + "true" + strings.Repeat(")", 3000)},
+		{"deep lists", strings.Repeat("[", 3000) + strings.Repeat("]", 3000) + " == []"},
+		{"a megabyte", "true || " + strings.Repeat("false || ", 1<<17) + "true"},
+		{"a long chain of conditions", strings.Repeat("true ? ", 1000) + "true"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var c Compiler
+			condition, problems := c.Condition(gate.PostToolUse, tt.text)
+			if problems != nil {
+				t.Log(problems[0])
+				return
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			holds, failure := condition.Holds(ctx, manyInts())
+			if failure == nil || failure.Code != gate.BadExpression {
+				t.Errorf("%v, %v", holds, failure)
+			}
+		})
+	}
+}
+
+func doubledText(depth int) string {
+	text := fmt.Sprintf("v%d == ''", depth)
+	for i := depth; i > 0; i-- {
+		text = fmt.Sprintf("[%s].all(v%d, %s)", strings.Repeat(fmt.Sprintf("v%d+", i-1), 9)+fmt.Sprintf("v%d", i-1), i, text)
+	}
+	return strings.ReplaceAll(text, "v0", "tool_result")
+}
+
+// A long expression that does little is one, and stays within its time.
+func TestLongExpressionsAreRead(t *testing.T) {
+	var c Compiler
+	text := strings.Repeat("turn == 7 || ", 300) + "true"
+	condition, problems := c.Condition(gate.Stop, text)
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	if holds, failure := condition.Holds(t.Context(), asking(gate.Stop, gate.Event{})); !holds || failure != nil {
+		t.Errorf("%v %v", holds, failure)
+	}
+}
+
+// An evaluation ends with its time.
+func TestTimeout(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var c Compiler
+	condition, problems := c.Condition(gate.PostToolUse, `tool_input.l.all(a, tool_input.l.all(b, a + b > 0))`)
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	if holds, failure := condition.Holds(ctx, manyInts()); holds || failure == nil || failure.Code != gate.Timeout {
+		t.Errorf("%v, %v", holds, failure)
+	}
+}
+
+func TestHostileCommands(t *testing.T) {
+	for _, command := range []string{"\x00rm", "rm\x00-rf", "$(((((((((", strings.Repeat("$(", 5000), strings.Repeat("bash -c '", 500), "\xff\xfe", strings.Repeat("{a,b}", 40),
+		strings.Repeat("| cat", 20_000), "<<<<<<", strings.Repeat("if ", 5000), strings.Repeat("`", 9999)} {
+		holds, failure := answered(t, call(command), `shell(tool_input.command).exists(c, c.program == "nothing-of-the-kind")`)
+		if holds || failure != nil && failure.Code != gate.BadExpression {
+			t.Errorf("%.40q: %v %v", command, holds, failure)
+		}
+	}
+}
+
+func FuzzCondition(f *testing.F) {
+	for _, text := range []string{`tool_name == "x"`, `shell(tool_input.command).exists(c, "-f" in c.args)`, `tool_input.a.b[0] ? true : false`, `"a".replace("", "b") == ""`, `[1].map(x, x + 1).all(y, y in [2])`} {
+		f.Add(text, `{"command":"rm -f x","a":{"b":[true]}}`)
+	}
+	f.Fuzz(func(t *testing.T, text, input string) {
+		var c Compiler
+		condition, problems := c.Condition(gate.PreToolUse, text)
+		for _, p := range problems {
+			if p.At < 0 || p.At > len(text)+1 || p.Message == "" {
+				t.Errorf("%+v", p)
+			}
+		}
+		if problems != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		holds, failure := condition.Holds(ctx, asking(gate.PreToolUse, gate.Event{ToolName: "x", ToolInput: json.RawMessage(input)}))
+		if holds && failure != nil || failure != nil && failure.Code != gate.BadExpression {
+			t.Errorf("%v %v", holds, failure)
+		}
+	})
+}
