@@ -45,7 +45,7 @@
 // size, its change time and the sums of what was read: all of it up to 1 MiB, of
 // more the beginning, the end and pieces at random. What is kept is bounded in
 // memory and on disk, belongs to one session and one file, and goes when the
-// session is erased or the process ends.
+// session is erased, after an hour without an event, or with the process.
 //
 // Such a file of another machine is uploaded as it is, part by part
 // ([Store.AppendFile]), and rendered when an event needs it.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,9 +22,10 @@ type hostView struct {
 	shown  []extent
 	points []point // in which it can be continued, the last ones
 
-	source   state // of the session file, when it was opened
-	own      state // of the view's, when it was done
-	erasures int   // of the cache, when it was taken
+	source   state       // of the session file, when it was opened
+	own      state       // of the view's, when it was done
+	erasures int         // of the cache, when it was taken
+	expiry   *time.Timer // since no event has it; nil: one always had
 }
 
 // hostViewKey is whose view it is. The session keeps what one may see from all
@@ -139,7 +141,12 @@ func (v *hostView) memory() int64 {
 	return n
 }
 
-func (v *hostView) discard() { v.spool.discard() }
+func (v *hostView) discard() {
+	if v.expiry != nil {
+		v.expiry.Stop()
+	}
+	v.spool.discard()
+}
 
 // viewHostFile is the view of the first size bytes of a session file, continued
 // from the last one where there is one. Nothing is kept of a key without session,

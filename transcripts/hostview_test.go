@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -449,6 +451,30 @@ func TestHostViewsAreBounded(t *testing.T) {
 	if len(s.hostViews.idle) != 0 {
 		t.Error("views outlive the store")
 	}
+}
+
+func TestHostViewsExpire(t *testing.T) {
+	root := t.TempDir()
+	s := openStore(t, Options{Roots: []string{root}})
+	ev := &gate.Event{Session: "s", TranscriptFormat: formatClaudeCode, TranscriptPath: write(t, claudeUser("u", "null", "ask"), root, "t.jsonl")}
+	synctest.Test(t, func(t *testing.T) {
+		var last string
+		for i, pause := range []time.Duration{0, gate.SessionInUse - 1, gate.SessionInUse - 1, gate.SessionInUse} {
+			time.Sleep(pause)
+			synctest.Wait()
+			v := attach(t, s, ev)
+			if kept := v.Path() == last; kept != (i == 1 || i == 2) {
+				t.Errorf("after %v it goes on: %v", pause, kept)
+			}
+			last = v.Path()
+			v.Close()
+		}
+		time.Sleep(gate.SessionInUse)
+		synctest.Wait()
+		if files := temporaries(t, s); len(files) != 0 {
+			t.Errorf("%q stay", files)
+		}
+	})
 }
 
 func temporaries(t *testing.T, s *Store) []string {

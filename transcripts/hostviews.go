@@ -1,6 +1,12 @@
 package transcripts
 
-import "sync"
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"stopgate/gate"
+)
 
 // Bounds of what is kept of session files between two events.
 const (
@@ -28,7 +34,8 @@ func (c *hostViews) take(of hostViewKey) (*hostView, int) {
 func (c *hostViews) without(of hostViewKey) *hostView {
 	for i, v := range c.idle {
 		if v.of == of {
-			c.idle = append(c.idle[:i:i], c.idle[i+1:]...)
+			c.idle = slices.Delete(c.idle, i, i+1)
+			v.expiry.Stop()
 			return v
 		}
 	}
@@ -37,7 +44,7 @@ func (c *hostViews) without(of hostViewKey) *hostView {
 
 // give takes a view back. It stays unless it is too large, or a session was
 // erased since it was taken, which may have been its own. What is too much goes,
-// the oldest first.
+// the oldest first, and what no event asks for while its session is in use.
 func (c *hostViews) give(v *hostView) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,14 +56,25 @@ func (c *hostViews) give(v *hostView) {
 		twin.discard()
 	}
 	c.idle = append(c.idle, v)
+	v.expiry = time.AfterFunc(gate.SessionInUse, func() { c.expire(v) })
 	memory, bytes := int64(0), int64(0)
 	for i := len(c.idle) - 1; i >= 0; i-- {
 		memory, bytes = memory+c.idle[i].memory(), bytes+c.idle[i].spool.index.bytes
 		if memory > maxHostViewMemory || bytes > maxHostViewBytes || len(c.idle)-i > maxHostViews {
 			discardAll(c.idle[:i+1])
-			c.idle = append([]*hostView(nil), c.idle[i+1:]...)
+			c.idle = slices.Delete(c.idle, 0, i+1)
 			return
 		}
+	}
+}
+
+// expire discards a view, if no event has it.
+func (c *hostViews) expire(v *hostView) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.idle, v); i >= 0 {
+		c.idle = slices.Delete(c.idle, i, i+1)
+		v.discard()
 	}
 }
 
@@ -65,15 +83,13 @@ func (c *hostViews) forget(session key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.erasures++
-	var others []*hostView
-	for _, v := range c.idle {
-		if v.of.session == session {
-			v.discard()
-		} else {
-			others = append(others, v)
+	c.idle = slices.DeleteFunc(c.idle, func(v *hostView) bool {
+		if v.of.session != session {
+			return false
 		}
-	}
-	c.idle = others
+		v.discard()
+		return true
+	})
 }
 
 // close discards all, and those that are given back later.
