@@ -85,6 +85,8 @@ func onlyResults(message []byte) bool {
 	return found
 }
 
+func (c *claudeCode) held() int { return c.tree.held() }
+
 func (c *claudeCode) chosen() []extent { return c.tree.chosen() }
 
 type claudeBlock struct {
