@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/internal/datadir"
 	"stopgate/internal/regular"
 )
 
@@ -123,7 +124,7 @@ func (r *serverReader) server() Server {
 	top := r.top
 	s := Server{
 		Listen:      "127.0.0.1:8790",
-		Data:        r.path(top, "data", DefaultData(r.getenv)),
+		Data:        r.path(top, "data", datadir.Default(r.getenv)),
 		Database:    r.database(top),
 		Agents:      r.path(top, "agents", ""),
 		OnGateError: gate.FailMode(choice(top, "on_gate_error", "allow", "block")),
@@ -228,19 +229,6 @@ func readLimits(o *object) Limits {
 		JudgeTokens:      number(o, "judge_tokens", 200_000, 1000),
 		AgentDailyTokens: number(o, "agent_daily_tokens", 0, 0),
 	}
-}
-
-// DefaultData is the data directory where nobody names one: in the user's state
-// directory; empty if there is none. A relative XDG_STATE_HOME is to be ignored,
-// as its specification has it.
-func DefaultData(getenv func(string) string) string {
-	if state := getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
-		return filepath.Join(state, "stopgate")
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "stopgate")
-	}
-	return ""
 }
 
 // path reads a directory; a relative one starts from the server file's.

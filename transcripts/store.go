@@ -59,6 +59,7 @@ type Store struct {
 	// countFurther bounds what a costly search that shows no more still counts.
 	countFurther int64
 	indexes      indexCache
+	hostViews    hostViews
 	closeOnce    sync.Once
 
 	ending  context.Context // ends with Close
@@ -134,6 +135,7 @@ func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		s.end()
 		s.running.Wait()
+		s.hostViews.close()
 		err = errors.Join(os.RemoveAll(s.tmp), s.lock.Close())
 	})
 	return err

@@ -17,6 +17,7 @@ import (
 	"stopgate/config"
 	"stopgate/export"
 	"stopgate/gate"
+	"stopgate/internal/terminal"
 )
 
 type exportCommand struct {
@@ -62,7 +63,7 @@ func (c exportCommand) Run(p process) error {
 		return exit{exitInput, err}
 	}
 	told := visible{p.stderr}
-	err = c.pages(p.ctx, page, filter, out, isTerminal(p.stderr), told)
+	err = c.pages(p.ctx, page, filter, out, terminal.Is(p.stderr), told)
 	return errors.Join(err, out.close(err == nil))
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"stopgate/access"
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/config"
 	"stopgate/gate"
 )
@@ -51,7 +52,7 @@ func (k keyPlace) choose(p process, mayMake bool) (client *apiClient, store name
 		return nil, nil, exit{exitUsage, errors.New("--server is another place than --data and --config: name one")}
 	}
 	if base := cmp.Or(k.Server, p.getenv("STOPGATE_SERVER")); base != "" && !local {
-		if err := checkServer(base); err != nil {
+		if err := hookclient.CheckServer(base); err != nil {
 			return nil, nil, exit{exitUsage, err}
 		}
 		return &apiClient{base: strings.TrimRight(base, "/"), key: p.getenv("STOPGATE_API_KEY")}, nil, nil

@@ -18,8 +18,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/commandhooks/jq"
 	"stopgate/gate"
+	"stopgate/internal/terminal"
 	"stopgate/wire"
 )
 
@@ -114,7 +116,7 @@ func run(p process, args []string) (code int) {
 		if r := recover(); r != nil {
 			code = exitInternal
 			if len(args) > 0 && args[0] == "hook" { // its host reads both (DESIGN §6, EFFECTS §3.9)
-				if code = exitBadHook; !isTerminal(p.stderr) {
+				if code = hookclient.ExitBadFlag; !terminal.Is(p.stderr) {
 					return
 				}
 			}
@@ -153,7 +155,7 @@ func run(p process, args []string) (code int) {
 		}
 		fmt.Fprintf(p.stderr, "For usage: %s\n", help)
 		if args[0] == "hook" {
-			return exitBadHook
+			return hookclient.ExitBadFlag
 		}
 		return exitUsage
 	}
@@ -208,7 +210,7 @@ func exitOf(c gate.Code) int {
 // serverURL is the server where no flag names one. kong expands variables in it,
 // however they are escaped; in a URL a dollar sign can be written otherwise.
 func serverURL(getenv func(string) string) string {
-	return strings.ReplaceAll(cmp.Or(getenv("STOPGATE_SERVER"), "http://127.0.0.1:8790"), "$", "%24")
+	return strings.ReplaceAll(cmp.Or(getenv("STOPGATE_SERVER"), hookclient.DefaultServer), "$", "%24")
 }
 
 type versionCommand struct {

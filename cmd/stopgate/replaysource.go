@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/internal/regular"
@@ -51,7 +52,7 @@ func (c replayCommand) source(p process, cfg config.Server, app *app) (source, e
 		return openStored(p.ctx, cfg)
 	}
 	server := cmp.Or(c.Server, serverURL(p.getenv))
-	if err := checkServer(server); err != nil {
+	if err := hookclient.CheckServer(server); err != nil {
 		return nil, exit{exitUsage, err}
 	}
 	return remote{apiClient{base: strings.TrimRight(server, "/"), key: p.getenv("STOPGATE_API_KEY")}, app}, nil

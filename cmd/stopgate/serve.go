@@ -17,6 +17,7 @@ import (
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/terminal"
 	"stopgate/server"
 	"stopgate/wire"
 )
@@ -219,17 +220,8 @@ func announce(log *slog.Logger, app *app, cfg config.Server, address string) {
 
 // newLog writes text for a person at a terminal, JSON for a collector.
 func newLog(w io.Writer) *slog.Logger {
-	if isTerminal(w) {
+	if terminal.Is(w) {
 		return slog.New(slog.NewTextHandler(w, nil))
 	}
 	return slog.New(slog.NewJSONHandler(w, nil))
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	about, err := f.Stat()
-	return err == nil && about.Mode()&os.ModeCharDevice != 0
 }
