@@ -18,7 +18,7 @@ const killedGate = "STOPGATE_TEST_KILLED_GATE"
 
 // TestKilledGateLeavesNoHook: a gate that is killed while it starts a hook, or
 // just after, takes the hook with it, and none has run without limits. What may
-// be left is a bwrap that sleeps in its set-up (see boxed.release).
+// be left is a bwrap that sleeps in its set-up (see boxed.confine).
 func TestKilledGateLeavesNoHook(t *testing.T) {
 	newRunner(t, Options{})
 	ours, err := filters(os.Getpid())
