@@ -211,7 +211,7 @@ func (w *ahead) makeHome(b *bubblewrap) error {
 
 func (w *ahead) start(ctx context.Context, b *bubblewrap, j job) error {
 	program := latched
-	first, runs := j.early(w.like.environ)
+	first, runs := j.early(w.like.environ, len(w.like.mounted) > 0)
 	if runs {
 		program = unlatched
 		w.like.environ = append(slices.Clip(w.like.environ), first.variable)
@@ -279,8 +279,14 @@ func (r *Runner) keepAhead(b *bubblewrap) {
 	b.aheadDir = dir
 	// With a hook on each processor, starting more takes time from them.
 	busy := func() bool { return len(r.slots) >= runtime.NumCPU() }
-	b.pool = newPool(r.opt.Ahead, r.opt.Parallel, busy, b.makeAhead)
-	r.ahead = b.pool
+	b.pool = newPool(r.opt.Pool, r.opt.Parallel, busy, func(ctx context.Context, id shapeID, j job) (waiting, error) {
+		w, err := b.makeAhead(ctx, id, j)
+		if err != nil {
+			return waiting{}, err
+		}
+		return waiting{ahead: w, bytes: w.memory(), end: w.end}, nil
+	})
+	r.pool = b.pool
 }
 
 // aheadParent is where scripts may lie for sandboxes that wait: the hook's user

@@ -138,12 +138,12 @@ type Options struct {
 	// Parallel is how many hooks run at once, over all events; further ones
 	// wait, within their timeouts, those of AX Code before theirs. At least 1.
 	Parallel int
-	// Ahead is how much memory in bytes may be held by sandboxes that are started
-	// before their hooks, with Python running, for the kinds of hooks that ran of
-	// late; no more of them wait than Parallel. Each has one job and is then replaced. What a
-	// hook can tell from its sandbox's age is in docs/writing-hooks.md. 0: each sandbox is
-	// started when its hook is. Bubblewrap only.
-	Ahead int64
+	// Pool is how much memory in bytes may be held by sandboxes that are started
+	// before their hooks, a script's interpreter running, for the kinds of hooks
+	// that ran of late; no more of them wait than Parallel. Each has one hook and is
+	// then replaced. What a hook can tell of it is in docs/writing-hooks.md. 0: each
+	// sandbox is started when its hook is. Bubblewrap only; see [Runner.Close].
+	Pool int64
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them, but as HostEnv.
 	Env map[string]string
@@ -173,7 +173,7 @@ type Status struct {
 }
 
 // Runner is the [gate.Evaluator] of command hooks. Make one with [New], and
-// close it if its options have Ahead.
+// close it if its options have a Pool.
 type Runner struct {
 	opt    Options
 	tools  tools
@@ -183,7 +183,7 @@ type Runner struct {
 	axCode chan struct{} // slots of AX Code's hooks, which have one of the others too
 	root   *rootDir      // nil: Options.Root is not set
 
-	ahead keeper // nil: no sandbox is started ahead
+	pool keeper // nil: no sandbox is started ahead
 
 	started, unstarted, warm atomic.Uint64
 }
@@ -253,8 +253,8 @@ func (o Options) validate() error {
 	if !slices.Contains([]Access{NoWorkspace, ReadOnly, ReadWrite}, o.Workspace.Access) {
 		errs = append(errs, fmt.Errorf("sandbox workspace %q is unknown: want none, read-only or read-write", o.Workspace.Access))
 	}
-	if o.Ahead < 0 {
-		errs = append(errs, fmt.Errorf("sandbox memory ahead is %d bytes: at least 0", o.Ahead))
+	if o.Pool < 0 {
+		errs = append(errs, fmt.Errorf("sandbox pool is %d bytes: at least 0", o.Pool))
 	}
 	if o.Parallel < 1 {
 		errs = append(errs, fmt.Errorf("sandbox parallel is %d: at least 1", o.Parallel))
@@ -284,18 +284,19 @@ type Use struct {
 // Use is how things are now.
 func (r *Runner) Use() Use {
 	u := Use{Running: len(r.slots), Limit: cap(r.slots), Started: r.started.Load(), Failed: r.unstarted.Load(), Warm: r.warm.Load()}
-	if r.ahead != nil {
-		u.Waiting, u.WaitingBytes = r.ahead.waits()
+	if r.pool != nil {
+		u.Waiting, u.WaitingBytes = r.pool.waits()
 	}
 	return u
 }
 
 // Close ends the sandboxes that wait for hooks, and starts no more ahead. Hooks
-// that run go on, and further ones can be run.
-func (r *Runner) Close() {
-	if r.ahead != nil {
-		r.ahead.close()
+// that run go on, and further ones can be run. The error is always nil.
+func (r *Runner) Close() error {
+	if r.pool != nil {
+		r.pool.close()
 	}
+	return nil
 }
 
 // launch starts a job, and counts it.
@@ -343,8 +344,8 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	}
 	defer func() {
 		<-r.slots
-		if r.ahead != nil {
-			r.ahead.answered()
+		if r.pool != nil {
+			r.pool.answered()
 		}
 	}()
 	e, failure := own(ctx, r.launch, j)

@@ -18,7 +18,7 @@ type pool struct {
 	budget int64 // bytes
 	most   int   // sandboxes
 	busy   func() bool
-	start  func(ctx context.Context, id shapeID, j job) (*ahead, error)
+	start  func(ctx context.Context, id shapeID, j job) (waiting, error)
 
 	mu     sync.Mutex
 	shapes map[shapeID]*shape
@@ -39,10 +39,12 @@ type shape struct {
 	failed   time.Time   // when none could be started
 }
 
+// waiting is a sandbox with what it costs and how it is taken away.
 type waiting struct {
-	*ahead
-	since time.Time
+	ahead *ahead
 	bytes int64
+	end   func()
+	since time.Time
 }
 
 const (
@@ -62,7 +64,7 @@ const (
 	firstGuess = 12 << 20
 )
 
-func newPool(budget int64, most int, busy func() bool, start func(context.Context, shapeID, job) (*ahead, error)) *pool {
+func newPool(budget int64, most int, busy func() bool, start func(context.Context, shapeID, job) (waiting, error)) *pool {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &pool{budget: budget, most: most, busy: busy, start: start, shapes: map[shapeID]*shape{},
 		wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{})}
@@ -219,10 +221,10 @@ func (p *pool) fill(ctx context.Context) bool {
 		s.failed = now
 		return true
 	}
-	w := waiting{ahead: made, since: now, bytes: made.memory()}
+	made.since = now
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.waiting, s.each = append(s.waiting, w), w.bytes
+	s.waiting, s.each = append(s.waiting, made), made.bytes
 	return true
 }
 

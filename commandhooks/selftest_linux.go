@@ -47,7 +47,7 @@ func (r *Runner) enterBubblewrap(ctx context.Context) {
 		return
 	}
 	r.start, r.status.Working = b.start, true
-	if r.opt.Ahead > 0 {
+	if r.opt.Pool > 0 {
 		r.keepAhead(b)
 	}
 }

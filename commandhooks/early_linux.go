@@ -22,15 +22,22 @@ var aheadBash []byte
 //go:embed ahead.py
 var aheadPython []byte
 
+// preloads are what most scripts import, and what takes Python longest. A
+// project may have modules by the names of those that come along.
+const preloads = "import json, re\n"
+
 // early is how the job's interpreter waits; ok is false if it may not be
 // running before the job comes. That holds for a shell line, which bash has with
 // its start: did it not find our program, it would run the line at once.
-func (j job) early(environ []string) (e early, ok bool) {
+func (j job) early(environ []string, project bool) (e early, ok bool) {
 	switch {
 	case j.script == "":
 		return early{}, false
 	case strings.HasSuffix(j.fileName, ".py"):
 		e = early{file: "sitecustomize.py", variable: "PYTHONPATH=" + scriptDir, content: aheadPython, heeds: []string{"PYTHON"}}
+		if !project {
+			e.content = slices.Concat([]byte(preloads), aheadPython)
+		}
 	default:
 		e = early{file: "ahead.sh", variable: "BASH_ENV=" + scriptDir + "/ahead.sh", content: aheadBash,
 			heeds: []string{"BASH", "SHELLOPTS=", "POSIXLY_CORRECT="}}
