@@ -41,10 +41,11 @@ const unlatched = failsafe + `read -r go <&3 && exec "$@"`
 
 // shapeOf names all that a sandbox was told but the script and the input: two
 // with one name differ in nothing else. There is none for a hook that takes from
-// its event what no other will have.
+// its event what no other will have, nor for one that runs as a user who may have
+// processes out here: that one could exchange the script.
 func (b *bubblewrap) shapeOf(s *sandbox, j job) (id shapeID, ok bool) {
 	passes := len(s.files) > latchFD+1 // the content of a file, as of now
-	if b.pool == nil || j.rooted || j.once || passes || s.lost || s.err != nil {
+	if b.pool == nil || s.user != b.user || j.rooted || j.once || passes || s.lost || s.err != nil {
 		return id, false
 	}
 	h := sha256.New()
@@ -149,6 +150,7 @@ func (w *ahead) write(name string, content []byte, mode fs.FileMode) error {
 func (w *ahead) end() {
 	if w.p != nil {
 		w.p.kill()
+		w.box.awaitEnd()
 		w.p.main.Kill()
 		w.p.main.Wait()
 		w.p.streams.close()
@@ -261,10 +263,10 @@ func (w *ahead) await(ctx context.Context) error {
 	return nil
 }
 
-// memory is what waiting costs: its processes, bwrap itself, and what the kernel
-// holds for its namespaces.
+// memory is what waiting costs in bytes: its processes, bwrap itself, and an
+// allowance for what the kernel holds for its namespaces and mounts.
 func (w *ahead) memory() int64 {
-	const namespaces = 512 << 10 // mostly a network's; measured by /proc/meminfo
+	const namespaces = 512 << 10
 	return w.box.used() + heldMemory(w.p.main.Pid) + namespaces
 }
 
@@ -278,7 +280,7 @@ func (r *Runner) keepAhead(b *bubblewrap) {
 	scratch.Sweep(dir)
 	b.aheadDir = dir
 	// With a hook on each processor, starting more takes time from them.
-	busy := func() bool { return len(r.slots) >= runtime.NumCPU() }
+	busy := func() bool { return len(r.slots) >= runtime.GOMAXPROCS(0) }
 	b.pool = newPool(r.opt.Pool, r.opt.Parallel, busy, func(ctx context.Context, id shapeID, j job) (waiting, error) {
 		w, err := b.makeAhead(ctx, id, j)
 		if err != nil {

@@ -149,6 +149,18 @@ func (x *boxed) kill() {
 	}
 }
 
+// awaitEnd returns when process 1 has ended, which takes no longer than
+// killGrace after a kill, but in a kernel that hangs.
+func (x *boxed) awaitEnd() {
+	for deadline := time.Now().Add(killGrace); ; {
+		left := time.Until(deadline).Milliseconds()
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(x.pidfd), Events: unix.POLLIN}}, max(int(left), 0))
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
 // used is the memory that the sandbox holds. Once bwrap has reaped process 1,
 // its number may be anybody's, and what was counted is void.
 func (x *boxed) used() int64 {

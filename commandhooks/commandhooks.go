@@ -185,7 +185,7 @@ type Runner struct {
 
 	pool keeper // nil: no sandbox is started ahead
 
-	started, unstarted, warm atomic.Uint64
+	cold, warm, unstarted atomic.Uint64 // jobs, by how their sandboxes were started
 }
 
 // keeper has sandboxes wait for jobs.
@@ -283,7 +283,8 @@ type Use struct {
 
 // Use is how things are now.
 func (r *Runner) Use() Use {
-	u := Use{Running: len(r.slots), Limit: cap(r.slots), Started: r.started.Load(), Failed: r.unstarted.Load(), Warm: r.warm.Load()}
+	u := Use{Running: len(r.slots), Limit: cap(r.slots), Failed: r.unstarted.Load(), Warm: r.warm.Load()}
+	u.Started = u.Warm + r.cold.Load()
 	if r.pool != nil {
 		u.Waiting, u.WaitingBytes = r.pool.waits()
 	}
@@ -302,13 +303,13 @@ func (r *Runner) Close() error {
 // launch starts a job, and counts it.
 func (r *Runner) launch(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
 	p, failure := r.start(ctx, j, stdio)
-	if failure != nil {
+	switch {
+	case failure != nil:
 		r.unstarted.Add(1)
-	} else {
-		r.started.Add(1)
-		if p.streams != nil {
-			r.warm.Add(1)
-		}
+	case p.streams != nil:
+		r.warm.Add(1)
+	default:
+		r.cold.Add(1)
 	}
 	return p, failure
 }

@@ -2,6 +2,8 @@ package commandhooks
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -262,6 +264,25 @@ func TestWarmLinesAreCold(t *testing.T) {
 			t.Errorf("%s: %d were warm, cold -, warm +\n%s", line, warm.Use().Warm-before, d)
 		}
 		warm.pool.(*pool).forget()
+	}
+}
+
+// TestWarmImportsOfAProject: a project's modules come before Python's own where
+// a script wants them to, whatever a Python that waits would have loaded.
+func TestWarmImportsOfAProject(t *testing.T) {
+	dir := openDir(t)
+	if err := os.WriteFile(filepath.Join(dir, "types.py"), []byte("mine = 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	opt := Options{Workspace: Workspace{Access: ReadOnly, Roots: []string{dir}}}
+	cold, warm := newRunner(t, opt), warmRunner(t, opt)
+	needsPython(t, cold)
+	j := planned(t, cold, python+"import os, sys\nsys.path.insert(0, os.getcwd())\nimport types\nprint(types.mine, sorted(sys.modules))", in(dir))
+	want := runTraced(t, cold, j)
+	awaitWarm(t, warm, j)
+	before := warm.Use().Warm
+	if d := cmp.Diff(want, runTraced(t, warm, j)); d != "" || warm.Use().Warm != before+1 || want.Code != 0 {
+		t.Errorf("%d were warm, cold -, warm +\n%s", warm.Use().Warm-before, d)
 	}
 }
 

@@ -149,6 +149,33 @@ func TestWarmOnlyForItsOwn(t *testing.T) {
 			}
 		})
 	}
+	if n := shapes(r); n != 5 { // AX Code's have none
+		t.Errorf("%d shapes are remembered", n)
+	}
+}
+
+func shapes(r *Runner) int {
+	p := r.pool.(*pool)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.shapes)
+}
+
+// TestNotWarmAsSomebody: a hook that runs as the workspace's owner has no
+// sandbox ahead, since the owner could exchange its script out here.
+func TestNotWarmAsSomebody(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only a gate that is root runs hooks as somebody else")
+	}
+	dir := openDir(t)
+	giveToSandbox(t, dir)
+	r := warmRunner(t, Options{Workspace: Workspace{Access: ReadWrite, Roots: []string{dir}}})
+	if got := runTraced(t, r, planned(t, r, "id -u; : > file", in(dir))); got.Failure != nil || got.Code != 0 {
+		t.Errorf("got %+v", got)
+	}
+	if n := shapes(r); n != 0 {
+		t.Errorf("%d shapes are remembered", n)
+	}
 }
 
 // TestWarmThatDied: what has ended while it waited has no job.
@@ -219,8 +246,8 @@ func TestScriptsLieNowhereBeforeAndAfter(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("%v are left, %v", left, err)
 	}
-	if pids := processesNaming(t, dir); len(pids) != 0 {
-		t.Errorf("processes %v are left", pids)
+	for _, pid := range soonLeft(t, dir) {
+		t.Errorf("process %d is left", pid)
 	}
 	if got := runTraced(t, r, j); got.Stdout != "secret\n" {
 		t.Errorf("after Close: %+v", got)
@@ -258,14 +285,7 @@ func TestKilledGateLeavesNothingWaiting(t *testing.T) {
 	if err != nil || line != "waits\n" || len(waited) == 0 {
 		t.Fatalf("the gate said %q, %v, with %d processes", line, err, len(waited))
 	}
-	var left []int
-	for range 500 { // 5 s, for ends that take milliseconds
-		if left = processesNaming(t, dir); len(left) == 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	for _, pid := range left {
+	for _, pid := range soonLeft(t, dir) {
 		t.Errorf("process %d outlives its gate", pid)
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
@@ -274,6 +294,19 @@ func TestKilledGateLeavesNothingWaiting(t *testing.T) {
 	if left, err := filepath.Glob(dir + "/stopgate-scratch-*"); err != nil || len(left) != 0 {
 		t.Errorf("%v are left, %v", left, err)
 	}
+}
+
+// soonLeft are the processes with a text in their command lines that do not end
+// within 5 s, for ends that take milliseconds.
+func soonLeft(t *testing.T, text string) (left []int) {
+	t.Helper()
+	for range 500 {
+		if left = processesNaming(t, text); len(left) == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return left
 }
 
 func TestGateWithWaiting(t *testing.T) {
