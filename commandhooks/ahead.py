@@ -7,8 +7,10 @@ import sys
 sys.path.remove("/hook")
 sys.path_importer_cache.pop("/hook", None)
 del os.environ["PYTHONPATH"], sys.modules["sitecustomize"]
-os.write(1, b"\n")
-if os.read(3, 1) != b"\n":
-    os._exit(125)  # the gate has died
-os.close(3)
-import sitecustomize  # the machine's own; Python passes over there being none
+try:
+    import sitecustomize  # the machine's own; Python passes over there being none
+finally:
+    os.write(1, b"\n")
+    if os.read(3, 1) != b"\n":
+        os._exit(125)  # the gate has died
+    os.close(3)

@@ -49,7 +49,7 @@ func (b *bubblewrap) shapeOf(s *sandbox, j job) (id shapeID, ok bool) {
 		return id, false
 	}
 	h := sha256.New()
-	for _, list := range [][]string{s.args, s.environ, j.argv(j.scriptFile()), {s.dir, fmt.Sprint(s.user)}} {
+	for _, list := range [][]string{s.args, s.environ, j.argv(j.scriptFile()), {s.dir}} {
 		put(h, list)
 	}
 	return shapeID(h.Sum(nil)), true

@@ -29,14 +29,7 @@ func TestKilledGateLeavesNoHook(t *testing.T) {
 		dir := openDir(t)
 		giveToSandbox(t, dir)
 		killGate(t, dir, time.Duration(i)*750*time.Microsecond)
-		var left []int
-		for range 500 { // 5 s, for ends that take milliseconds
-			if left = processesNaming(t, dir); len(left) == 0 {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		for _, pid := range left {
+		for _, pid := range soonLeft(t, dir) {
 			if n, err := filters(pid); err == nil && n > ours {
 				t.Errorf("round %d: process %d outlives its gate", i, pid)
 			}

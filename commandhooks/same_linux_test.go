@@ -30,7 +30,7 @@ var bashBehaviours = []behaviour{
 	{name: "an error's line", script: "true\nnot-there-at-all\nexit 4"},
 	{name: "a syntax error", script: "echo before\nif; then\nfi"},
 	{name: "an unset variable under -u", script: "set -u\necho $nothing"},
-	{name: "set -x", script: "set -x\necho a | cat\n: ${BASH_VERSION:+b}"},
+	{name: "set -x", script: "set -x\necho a\n: $(echo b)"},
 	{name: "set -e", script: "set -e\necho a\nfalse\necho b"},
 	{name: "empty", script: "#!/bin/bash\n"},
 	{name: "no shebang, no end of line", script: "printf x"},
@@ -47,7 +47,7 @@ var bashBehaviours = []behaviour{
 	{name: "killed by a signal", script: `echo a; kill -KILL $$`},
 	{name: "killed by TERM", script: `kill -TERM $$; sleep 5`},
 	{name: "SIGPIPE", script: `yes | head -1; echo "${PIPESTATUS[@]}"`},
-	{name: "a background child", script: `(sleep 0.05; echo late) & echo early; wait; jobs`},
+	{name: "a background child", script: `echo early; (echo late; exit 3) & wait $!; echo $?; jobs`},
 	{name: "a background child left", script: `(sleep 600; echo never) & echo early`},
 	{name: "reads its input", script: `cat; read -r x || echo end`},
 	{name: "reads a line and no more", script: `read -r a; echo "[$a]"; read -r b; echo "[$b]"`},
@@ -264,6 +264,33 @@ func TestWarmLinesAreCold(t *testing.T) {
 			t.Errorf("%s: %d were warm, cold -, warm +\n%s", line, warm.Use().Warm-before, d)
 		}
 		warm.pool.(*pool).forget()
+	}
+}
+
+// TestNoInterpreterWaits where our program would not be what it runs first, or
+// not all.
+func TestNoInterpreterWaits(t *testing.T) {
+	line, bash, py := job{inline: "exit 0", fileName: "script.sh"}, job{script: ":", fileName: "script.sh"}, job{script: "pass", fileName: "script.py"}
+	for _, tt := range []struct {
+		name    string
+		j       job
+		environ []string
+		want    bool
+	}{
+		{"bash", bash, []string{"PATH=/bin", "PYTHONPATH=/x"}, true},
+		{"bash with a program of its own", bash, []string{"BASH_ENV=/x"}, false},
+		{"bash with options", bash, []string{"SHELLOPTS=xtrace"}, false},
+		{"bash with a function", bash, []string{"BASH_FUNC_read%%=() { :; }"}, false},
+		{"a line", line, nil, false},
+		{"python", py, []string{"PATH=/bin", "BASH_ENV=/x"}, true},
+		{"python with modules of its own", py, []string{"PYTHONPATH=/x"}, false},
+		{"python without a site", py, []string{"PYTHONNOUSERSITE=1"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, ok := tt.j.early(tt.environ, false); ok != tt.want {
+				t.Errorf("waits: %t", ok)
+			}
+		})
 	}
 }
 
