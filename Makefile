@@ -32,10 +32,11 @@ system: # Install the system programs that are missing, else say which to instal
 	  else echo "please install:$$missing (Debian: sudo apt-get install$$missing)"; exit 1; fi; fi
 
 .PHONY: build
-build: ## Build bin/stopgate
+build: ## Build bin/stopgate, and bin/stopgate-hook beside it
 	@echo "building $(BIN) (the first time takes a few minutes: it compiles SQLite and the model SDKs) …"
 	@go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/stopgate
-	@echo "built $(BIN)"
+	@go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN)-hook ./cmd/stopgate-hook
+	@echo "built $(BIN) and $(BIN)-hook"
 
 .PHONY: demo
 demo: system build ## See a final answer refused, corrected and allowed
@@ -86,7 +87,7 @@ update: ## Rewrite the golden files from what the code does now
 fuzz: ## Run every fuzz target, or those that FUZZ matches, for FUZZTIME (10m)
 	@set -e -o pipefail; mkdir -p bin; for pkg in $$(go list ./...); do \
 	  for f in $$(go test -list '^Fuzz' $$pkg | grep -E '^Fuzz($(FUZZ))$$' || true); do \
-	    echo "fuzz $$pkg $$f $(FUZZTIME)"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg 2>&1 | tee bin/fuzz.log || \
+	    echo "fuzz $$pkg $$f $(FUZZTIME)"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$pkg 2>&1 | tee bin/fuzz.log || \
 	      { grep -q '^ *context deadline exceeded$$' bin/fuzz.log && ! grep -q 'Failing input' bin/fuzz.log; } || exit 1; done; done
 
 .PHONY: chaos

@@ -55,6 +55,9 @@ func TestServerFilePage(t *testing.T) {
 		"sandbox limits": "sandbox: {limits: {zzzzzzzzzz: 1}}", "transcripts": "transcripts: {zzzzzzzzzz: 1}", "limits": "limits: {zzzzzzzzzz: 1}",
 		"retention": "retention: {zzzzzzzzzz: 1}", "auth": "auth: {zzzzzzzzzz: 1}", "oidc": "auth: {oidc: {zzzzzzzzzz: 1}}", "tls": "auth: {tls: {zzzzzzzzzz: 1}}",
 		"rules": "auth: {oidc: {rules: [{zzzzzzzzzz: 1}]}}", "clients": "auth: {tls: {clients: [{zzzzzzzzzz: 1}]}}", "telemetry": "telemetry: {zzzzzzzzzz: 1}",
+		"redaction": "redaction: {zzzzzzzzzz: 1}",
+		"export":    "export: {zzzzzzzzzz: 1}", "file": "export: {sinks: {a: {kind: file, path: x, zzzzzzzzzz: 1}}}",
+		"otlp": "export: {sinks: {a: {kind: otlp, url: 'https://x', zzzzzzzzzz: 1}}}",
 	} {
 		t.Run("every key of "+name, func(t *testing.T) {
 			_, err := LoadServer(serverFile(t, file), env, nil)
@@ -84,7 +87,7 @@ func TestServerFilePage(t *testing.T) {
 			}
 		}
 	})
-	for _, reserved := range []string{"`redaction`"} {
+	for _, reserved := range BuiltInRedactions {
 		if !strings.Contains(text, reserved) {
 			t.Errorf("the page does not mention %s", reserved)
 		}

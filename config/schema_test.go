@@ -214,11 +214,12 @@ func TestSchemasHaveWhatReadersRead(t *testing.T) {
 		of   schema
 		less []string // what the reader knows in order to refuse it
 	}{
-		{q, serverSchema(), []string{"redaction"}},
+		{q, serverSchema(), nil},
 		{"auth: {" + q + "}", server["auth"].(schema), nil},
 		{"auth: {oidc: {" + q + "}}", server["auth"].(schema)["properties"].(schema)["oidc"].(schema), nil},
 		{"auth: {tls: {" + q + "}}", server["auth"].(schema)["properties"].(schema)["tls"].(schema), nil},
 		{"telemetry: {" + q + "}", server["telemetry"].(schema), nil},
+		{"redaction: {" + q + "}", server["redaction"].(schema), nil},
 		{"http: {" + q + "}", server["http"].(schema), nil},
 		{"http_hooks: {" + q + "}", server["http_hooks"].(schema), nil},
 		{"sandbox: {" + q + "}", server["sandbox"].(schema), nil},
@@ -226,6 +227,7 @@ func TestSchemasHaveWhatReadersRead(t *testing.T) {
 		{"transcripts: {" + q + "}", server["transcripts"].(schema), nil},
 		{"limits: {" + q + "}", server["limits"].(schema), nil},
 		{"retention: {" + q + "}", server["retention"].(schema), nil},
+		{"export: {" + q + "}", server["export"].(schema), nil},
 		{"models: {" + q + "}", server["models"].(schema), nil},
 		{"models: {providers: {a: {" + q + "}}}", model["providers"].(schema)["additionalProperties"].(schema), nil},
 		{"models: {providers: {openai: {base_url: 'http://a/'}}, prices: {openai/a: {" + q + "}}}", model["prices"].(schema)["additionalProperties"].(schema), nil},

@@ -52,6 +52,7 @@ func serverSchema() schema {
 		}),
 		"auth":      authSchema(),
 		"telemetry": telemetrySchema(),
+		"redaction": redactionSchema(),
 		"models":    modelsSchema(),
 		"sandbox": strictly("What command hooks run in.", schema{
 			"mode":            orVariable(oneOf("", SandboxAuto, SandboxBubblewrap, SandboxProcess, SandboxContainer, SandboxOff)),
@@ -73,7 +74,9 @@ func serverSchema() schema {
 			"command_hooks": orVariable(wholeFrom("At once, over all events.", 1)), "judge_rounds": orVariable(wholeFrom("Answers with tool calls.", 1)),
 			"judge_tokens": orVariable(wholeFrom("Of one verdict.", 1000)), "agent_daily_tokens": orVariable(wholeFrom("Of one agent in a day; 0: no limit.", 0)),
 		}),
-		"retention": strictly("What is kept how long.", schema{"records": durationSchema("Evaluations; 0: for ever.")}),
+		"retention": strictly("What is kept how long, and how much of it.", schema{"records": durationSchema("Evaluations; 0: for ever."),
+			"records_max_size": sizeSchema("All evaluations; 0: no bound."), "transcripts_max_size": sizeSchema("All transcripts; 0: no bound.")}),
+		"export": exportSchema(),
 	})
 	s["title"] = "The server file stopgate.yaml"
 	return s
@@ -101,6 +104,15 @@ func authSchema() schema {
 	})
 }
 
+func exportSchema() schema {
+	return strictly("Where records are sent.", schema{"sinks": mapOf("By a name of yours.", strictly("", schema{
+		"kind": orVariable(oneOf("What it is.", SinkKinds...)), "path": textAbout("The file."), "max_size": sizeSchema("At which it is put aside; 0: never."),
+		"keep": orVariable(wholeFrom("Files put aside that are kept; 0: all.", 0)), "url": textAbout("What is posted to; https, or on this machine."),
+		"headers": mapOf("Headers for it.", schema{"type": "string"}), "header_files": mapOf("Headers whose value is a file's text.", schema{"type": "string"}),
+		"ca_file": textAbout("More certificates, in PEM."),
+	}))})
+}
+
 func telemetrySchema() schema {
 	return strictly("Traces and profiles.", schema{
 		"endpoint":     textAbout("Collector of OTLP over HTTP; empty: there are no traces."),
@@ -110,6 +122,15 @@ func telemetrySchema() schema {
 		"sample":       orVariable(schema{"description": "Share of the traces that is kept.", "type": "number", "exclusiveMinimum": 0, "maximum": 1}),
 		"queue":        orVariable(wholeFrom("Spans that may wait.", 1)),
 		"pprof":        textAbout("Loopback address for profiles."),
+	})
+}
+
+func redactionSchema() schema {
+	expression := schema{"type": "string", "minLength": 1}
+	return strictly("What is taken out of what is stored and shown.", schema{
+		"built_in":           listOf("Built-in patterns that are used.", orVariable(oneOf("", BuiltInRedactions...))),
+		"patterns":           with(mapOf("Own ones, in RE2's syntax, by name.", expression), schema{"maxProperties": maxRedactionPatterns, "propertyNames": schema{"pattern": redactionNames}}),
+		"redact_model_input": orVariable(flagOf("Judges do not see it either.")),
 	})
 }
 

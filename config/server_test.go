@@ -55,6 +55,7 @@ func TestServerDefaults(t *testing.T) {
 		Limits: Limits{EvaluateBody: 32 << 20, SpecBody: 2 << 20, ParallelHooks: 8, Evaluations: 8192,
 			CommandHooks: 16, JudgeRounds: 12, JudgeTokens: 200_000},
 		Telemetry:   Telemetry{Sample: 1, Queue: 2048},
+		Redaction:   Redaction{BuiltIn: BuiltInRedactions},
 		OnGateError: gate.FailAllow,
 		Durability:  DurablePower,
 	}
@@ -123,6 +124,7 @@ telemetry:
   sample: 0.25
   queue: 100
   pprof: localhost:6060
+redaction: {built_in: [jwt, card], patterns: {bird: BLUE.+}, redact_model_input: true}
 http_hooks: {allow: [hooks.example], proxy: "http://proxy.example:3128", ca_file: /etc/ca.pem, connections: 8}
 http: {hosts: [gate.example], origins: ["https://console.example"], shutdown_grace: 5m}
 models:
@@ -149,6 +151,7 @@ models:
 		Retention: Retention{Records: 30 * 24 * time.Hour},
 		Telemetry: Telemetry{Endpoint: "https://otel.example:443/v1/traces", Headers: map[string]Secret{"Authorization": "Bearer 007"},
 			HeaderFiles: map[string]string{"X-Scope": filepath.Join(base, "scope")}, CAFile: filepath.Join(base, "otel.pem"), Sample: 0.25, Queue: 100, Pprof: "localhost:6060"},
+		Redaction: Redaction{BuiltIn: []string{"jwt", "card"}, Patterns: []RedactionPattern{{"bird", "BLUE.+"}}, ModelInput: true},
 		HTTPHooks: HTTPHooks{Allow: []string{"hooks.example"}, Proxy: &url.URL{Scheme: "http", Host: "proxy.example:3128"}, CAFile: "/etc/ca.pem", Connections: 8},
 		HTTP:      HTTP{Hosts: []string{"gate.example"}, Origins: []string{"https://console.example"}, ShutdownGrace: 5 * time.Minute},
 		Models: Models{Default: "main",
@@ -208,7 +211,6 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"auth of nobody", "auth: {}\n", "1:7: error: auth: auth says nobody may come in"},
 		{"auth that is null", "auth:\n", "auth says nobody may come in"},
 		{"auth without keys", "auth: {keys: false}\n", "auth says nobody may come in"},
-		{"redaction", "redaction: {}\n", "redaction is not supported yet"},
 		{"a collector that is no URL", "telemetry: {endpoint: 127.0.0.1:4318}\n", "1:23: error: telemetry.endpoint: endpoint is not http:// or https://"},
 		{"a collector with a password", "telemetry: {endpoint: \"https://u:p@h\"}\n", "keys go into headers"},
 		{"a key in clear text", "telemetry: {endpoint: \"http://h:4318\", headers: {X-Key: secret}}\n", "in clear text: use https://"},
@@ -222,6 +224,10 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"no queue", "telemetry: {queue: 0}\n", "queue is 0, want a whole number of 1 or more"},
 		{"profiles for everybody", "telemetry: {pprof: \":6060\"}\n", "want a loopback address with a port"},
 		{"profiles for the network", "telemetry: {pprof: \"192.0.2.1:6060\"}\n", "want a loopback address with a port"},
+		{"redaction of an unknown kind", "redaction: {built_in: [emails]}\n", `built_in has no pattern "emails"; did you mean "email"?`},
+		{"redaction by no pattern", "redaction: {patterns: {a: \"\"}}\n", "pattern a is empty"},
+		{"redaction by what RE2 lacks", "redaction: {patterns: {a: \"(?=a)\"}}\n", "1:24: error: redaction.patterns.a: pattern a is not RE2"},
+		{"a redaction's name", "redaction: {patterns: {A-b: a}}\n", "pattern name \"A-b\" has other characters"},
 		{"profiles without a port", "telemetry: {pprof: 127.0.0.1}\n", "want a loopback address with a port"},
 		{"two documents", "---\nlisten: x\n---\nlisten: y\n", "file holds 2 documents"},
 		{"a list", "- x\n", "file is a list"},
@@ -325,6 +331,20 @@ func TestVariablesInServerFile(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestSecretsOfTheFile(t *testing.T) {
+	s := load(t, `
+database: postgres://gate:pass%20word@db/gate
+telemetry: {endpoint: "https://otel.example", headers: {authorization: "Bearer ${KEY}", x-other: plain}}
+models: {default: gemini, providers: {gemini: {}, openai: {api_key: "${KEY}"}}}
+`, environment(map[string]string{"HOME": "/home/dev", "KEY": "s3cret", "GEMINI_API_KEY": "of the environment"}))
+	if diff := cmp.Diff([]string{"of the environment", "pass word", "plain", "s3cret"}, s.Secrets()); diff != "" {
+		t.Errorf("secrets (-want +got):\n%s", diff)
+	}
+	if got := load(t, "", environment(map[string]string{"HOME": "/home/dev"})).Secrets(); len(got) != 0 {
+		t.Errorf("without any: %q", got)
+	}
 }
 
 func TestSecretsDoNotShow(t *testing.T) {

@@ -23,7 +23,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 		m := newMemory()
 		g := newGate(m, EvaluatorFunc(waits), agent(hooks...))
 		key := LedgerKey{Agent: "a", Session: "s"}
-		m.counts[key] = Counts{StopRejections: 1, PromptRejections: 1, LastReason: "no", SameReason: 1}
+		m.counts[key] = Counts{StopRejections: 1, PromptRejections: 1, LastReason: MarkHead("no"), SameReason: 1}
 		caller, leave := context.WithCancel(t.Context())
 		defer time.AfterFunc(time.Second, leave).Stop()
 		began := time.Now()

@@ -94,6 +94,8 @@ func (e *evaluation) inTurn(ctx context.Context, transcript Transcript, verdicts
 		h, v := e.hooks[i], &verdicts[i]
 		if e.verdicts != nil && !atCap(&e.verdicts[i]) {
 			*v = e.verdicts[i]
+		} else if e.override != nil {
+			*v = e.override.waived()
 		} else if why, skipped := e.skip(h); skipped {
 			*v = Verdict{Outcome: Skipped}
 			v.note(why)

@@ -22,22 +22,26 @@ const (
 	KeyRevoked      Action = "key.revoke"
 	HookActivated   Action = "hook.activate" // in one session
 	HookDeactivated Action = "hook.deactivate"
+	OverrideSet     Action = "override.set"
+	OverrideRemoved Action = "override.remove"
 )
 
 // Actions lists every action.
-var Actions = []Action{SpecPut, SpecDeleted, KeyCreated, KeyRevoked, HookActivated, HookDeactivated}
+var Actions = []Action{SpecPut, SpecDeleted, KeyCreated, KeyRevoked, HookActivated, HookDeactivated, OverrideSet, OverrideRemoved}
 
 // AuditEntry is one change. Stores write it in the change's own transaction, so
 // that neither is ever without the other.
 type AuditEntry struct {
 	Time       time.Time `json:"time"`
 	Action     Action    `json:"action"`
-	Kind       string    `json:"kind"` // a [SpecKind]; "key"; "activation"
-	Name       string    `json:"name"` // of the spec, the key, the hook
+	Kind       string    `json:"kind"` // a [SpecKind]; "key"; "activation"; "override"
+	Name       string    `json:"name"` // of the spec, the key, the hook; an override has none
 	Session    string    `json:"session_id,omitempty"`
 	KeyID      string    `json:"key_id,omitempty"`
 	Before     int       `json:"version_before,omitempty"` // of a spec; 0: there was none
 	After      int       `json:"version_after,omitempty"`
+	Reason     string    `json:"reason,omitempty"` // of an override
+	Until      time.Time `json:"until,omitzero"`   // of an override; whole milliseconds
 	By         string    `json:"by"`
 	Credential string    `json:"credential,omitempty"`
 	From       string    `json:"from,omitempty"` // an address

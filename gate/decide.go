@@ -15,6 +15,7 @@ type Gate struct {
 	Store    interface {
 		Ledger
 		Activations
+		Overrides
 	}
 	Transcripts Transcripts
 	// FindAnswer looks for the answer under judgement where a host's payload has
@@ -97,6 +98,7 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	}
 
 	e.readCounts(ctx)
+	e.readOverride(ctx)
 	e.verdicts = e.evaluate(ctx, transcript)
 	d, err := e.commit(ctx)
 	if errors.Is(err, ErrStale) { // once: nothing is skipped at the cap a second time
@@ -128,6 +130,7 @@ type evaluation struct {
 	abandoned   atomic.Bool     // it has gone, and a judge was stopped
 	uncounted   bool            // nobody was asked, so the ledger stays as it is
 	deferred    bool            // the agent's tasks still run, and its spec says to wait for them
+	override    *Override       // in force; nil: none is
 	hooks       []*Hook
 	network     *Network        // what http hooks may reach
 	switched    map[string]bool // agent-level hooks that the session has switched

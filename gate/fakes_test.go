@@ -11,19 +11,20 @@ import (
 
 // memory is a ledger in memory that keeps Commit's promise.
 type memory struct {
-	mu      sync.Mutex
-	counts  map[LedgerKey]Counts
-	records []Record
-	active  map[string]map[string]bool
-	erased  map[string]Erasure
-	broken  error
+	mu        sync.Mutex
+	counts    map[LedgerKey]Counts
+	records   []Record
+	active    map[string]map[string]bool
+	erased    map[string]Erasure
+	overrides map[string]Override
+	broken    error
 	// between runs after a Commit has called Settle for the first time: another
 	// event may come in there.
 	between func()
 }
 
 func newMemory() *memory {
-	return &memory{counts: map[LedgerKey]Counts{}, active: map[string]map[string]bool{}, erased: map[string]Erasure{}}
+	return &memory{counts: map[LedgerKey]Counts{}, active: map[string]map[string]bool{}, erased: map[string]Erasure{}, overrides: map[string]Override{}}
 }
 
 func (m *memory) Counts(_ context.Context, k LedgerKey) (Counts, error) {
@@ -158,4 +159,23 @@ func decide(t testing.TB, g *Gate, ev Event) Decision {
 		t.Fatalf("Decide: %v", err)
 	}
 	return d
+}
+
+func (m *memory) SetOverride(_ context.Context, o Override, by Actor) error {
+	o.By = by.Name
+	m.overrides[o.Session] = o
+	return m.broken
+}
+
+func (m *memory) Override(_ context.Context, session string) (Override, error) {
+	o, ok := m.overrides[session]
+	if !ok && m.broken == nil {
+		return o, NoOverride(session)
+	}
+	return o, m.broken
+}
+
+func (m *memory) RemoveOverride(_ context.Context, session string, _ Actor) error {
+	delete(m.overrides, session)
+	return m.broken
 }

@@ -14,7 +14,7 @@ type Counts struct {
 	PromptRejections int    // of those, the ones that count against maxRejections
 	Started          bool   // a Start was answered; its context is given once
 	LastPromptID     string // of the last Stop
-	LastReason       string // of the last rejection, to know our own words again
+	LastReason       string // mark of the last rejection's reason, to know our own words again
 	SameReason       int    // how many rejections in a row gave it
 	LastContext      string // mark of the context that went with it
 	LastAnswer       string // mark of the rejected answer, where a host joins them
@@ -46,7 +46,7 @@ func (c Counts) ownWords(prompt string) bool {
 		return false
 	}
 	prompt = strings.TrimSpace(prompt)
-	context, ours := strings.CutPrefix(prompt, c.LastReason)
+	context, ours := cutMarked(prompt, c.LastReason)
 	return ours && context == "" || c.LastContext != "" && (mark(prompt) == c.LastContext || ours && mark(context) == c.LastContext)
 }
 
@@ -92,14 +92,14 @@ func (c Counts) after(ev *Event, d *Decision) Counts {
 		if promptRejected(d.Hooks) {
 			c.PromptRejections++
 		}
-		reason := strings.TrimSpace(d.Reason)
+		reason := MarkHead(strings.TrimSpace(d.Reason))
 		if reason != c.LastReason {
 			c.SameReason = 0
 		}
 		c.SameReason++
 		c.LastReason, c.LastContext = reason, mark(d.AdditionalContext)
 		if ev.AnswersJoined {
-			c.LastAnswer = markAnswer(ev.FinalOutput)
+			c.LastAnswer = MarkHead(ev.FinalOutput)
 		}
 	}
 	return c
@@ -131,20 +131,29 @@ func rejectionCap(hooks []*Hook) int {
 	return limit
 }
 
-// markAnswer knows an answer again at the head of a longer one: its length and
-// its sum, in a form of fixed size.
-func markAnswer(answer string) string {
-	sum := sha256.Sum256([]byte(answer))
-	return strconv.Itoa(len(answer)) + ":" + hex.EncodeToString(sum[:])
+// MarkHead knows a text again at the head of a longer one: its length and its
+// sum, in a form of fixed size. Ledgers hold marks and no texts, which may have
+// secrets in them.
+func MarkHead(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return strconv.Itoa(len(text)) + ":" + hex.EncodeToString(sum[:])
+}
+
+// cutMarked is what follows in text after the head that the mark is of.
+func cutMarked(text, head string) (rest string, found bool) {
+	length, _, _ := strings.Cut(head, ":")
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 0 || n > len(text) || MarkHead(text[:n]) != head {
+		return text, false
+	}
+	return text[n:], true
 }
 
 // newestAnswer takes the answers that earlier Stops of this loop held away from
 // the front of a host's joined ones (spec/claude-code.md 10).
 func (c Counts) newestAnswer(joined string) string {
-	length, _, _ := strings.Cut(c.LastAnswer, ":")
-	n, err := strconv.Atoi(length)
-	if err != nil || n >= len(joined) || joined[n] != '\n' || markAnswer(joined[:n]) != c.LastAnswer {
-		return joined
+	if rest, found := cutMarked(joined, c.LastAnswer); found && strings.HasPrefix(rest, "\n") {
+		return rest[1:]
 	}
-	return joined[n+1:]
+	return joined
 }

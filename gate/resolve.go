@@ -37,9 +37,9 @@ func (e *evaluation) resolve(now Counts) (Decision, Counts) {
 		case d.Outcome == Allow:
 			d.Forced = lastTurn(e.ev)
 			for i := range verdicts {
-				d.Forced = d.Forced || verdicts[i].Has(Capped)
+				d.Forced = d.Forced || verdicts[i].Has(Capped) || verdicts[i].Has(Overridden)
 			}
-		case now.SameReason >= noProgressAfter-1 && strings.TrimSpace(d.Reason) == now.LastReason:
+		case now.SameReason >= noProgressAfter-1 && MarkHead(strings.TrimSpace(d.Reason)) == now.LastReason:
 			for i := range verdicts {
 				if verdicts[i].objects() && !verdicts[i].Shadow {
 					verdicts[i].note(NoProgress)

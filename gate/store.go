@@ -15,6 +15,7 @@ type Store interface {
 	Specs
 	Records
 	Activations
+	Overrides
 	Idempotency
 	Sessions
 	Keys
@@ -189,8 +190,8 @@ type Reservation struct {
 type Sessions interface {
 	// Session: CodeNotFound when nothing is known of it.
 	Session(ctx context.Context, id string) (SessionState, error)
-	// EraseSession removes counts, activations, records and claims of the
-	// session, and its name from the audit; nothing to remove is no error. What is
+	// EraseSession removes counts, activations, the override, records and claims of
+	// the session, and its name from the audit; nothing to remove is no error. What is
 	// being judged meanwhile does not bring it back: see [Commit.Erasure].
 	EraseSession(ctx context.Context, id string) error
 	// SessionAgents lists the agents that a session belongs to: those of its
@@ -205,6 +206,10 @@ type Sessions interface {
 	// those have a retention; where its conversation is kept, as long as that.
 	ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error
 }
+
+// SessionInUse is how long after its last event, or the last addition to its
+// conversation, a session counts as in use: a bound on size deletes nothing of it.
+const SessionInUse = time.Hour
 
 // SessionState is the body of GET /v1/sessions/{id}.
 type SessionState struct {

@@ -36,11 +36,12 @@ const (
 	TranscriptLost        Note = "transcript_unreadable"
 	HaltRequested         Note = "halt_requested"
 	WhenFalse             Note = "when_false"
+	Overridden            Note = "overridden"
 )
 
 // Notes lists every [Note].
 var Notes = []Note{RejectedWithoutReason, FailedOpen, FailedClosed, Capped, MaxTurns, Repaired, Deferred,
-	NoProgress, Impossible, WouldBlock, ReasonCut, ContextIgnored, TranscriptLost, HaltRequested, WhenFalse}
+	NoProgress, Impossible, WouldBlock, ReasonCut, ContextIgnored, TranscriptLost, HaltRequested, WhenFalse, Overridden}
 
 // FailureCode says why a hook, or the gate itself, could not answer.
 type FailureCode string

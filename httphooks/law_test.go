@@ -289,7 +289,7 @@ func TestAntigravity11FailuresAreRecorded(t *testing.T) {
 }
 
 // forgetful is a store and a shelf with nothing in them.
-type forgetful struct{}
+type forgetful struct{ gate.Overrides }
 
 func (forgetful) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) {
 	return gate.Counts{}, nil
@@ -302,5 +302,9 @@ func (forgetful) Commit(_ context.Context, c gate.Commit) error { c.Settle(c.See
 func (forgetful) SetActive(context.Context, string, string, bool, gate.Actor) error { return nil }
 
 func (forgetful) Active(context.Context, string) (map[string]bool, error) { return nil, nil }
+
+func (forgetful) Override(_ context.Context, session string) (gate.Override, error) {
+	return gate.Override{}, gate.NoOverride(session)
+}
 
 func (forgetful) Attach(context.Context, *gate.Event) (gate.Transcript, error) { return nil, nil }

@@ -129,12 +129,16 @@ var everyRoute = map[string]rights{
 
 	"GET /v1/sessions/:session":             {gate.ReadScope, "/v1/sessions/s-mine", "", "", 200, 404},
 	"DELETE /v1/sessions/:session":          {gate.AdminScope, "/v1/sessions/s-mine", "", "", 204, 404},
+	"GET /v1/sessions/:session/override":    {gate.ReadScope, "/v1/sessions/s-mine/override", "", "", 200, 404},
+	"PUT /v1/sessions/:session/override":    {gate.AdminScope, "/v1/sessions/s-mine/override", `{"reason":"r","minutes":1}`, "", 200, 404},
+	"DELETE /v1/sessions/:session/override": {gate.AdminScope, "/v1/sessions/s-mine/override", "", "", 204, 404},
 	"GET /v1/sessions/:session/transcript":  {gate.ReadScope, "/v1/sessions/s-mine/transcript", "", "", 200, 404},
 	"PUT /v1/sessions/:session/transcript":  {gate.EvaluateScope, "/v1/sessions/s-mine/transcript", "x", "text/plain", 200, 404},
 	"POST /v1/sessions/:session/transcript": {gate.EvaluateScope, "/v1/sessions/s-mine/transcript", "x", "text/plain", 200, 404},
 
-	"GET /v1/evaluations":     {gate.ReadScope, "/v1/evaluations", "", "", 200, 0},
-	"GET /v1/evaluations/:id": {gate.ReadScope, "/v1/evaluations/ev-mine", "", "", 200, 404},
+	"GET /v1/evaluations":        {gate.ReadScope, "/v1/evaluations", "", "", 200, 0},
+	"GET /v1/evaluations/export": {gate.ReadScope, "/v1/evaluations/export", "", "", 200, 0},
+	"GET /v1/evaluations/:id":    {gate.ReadScope, "/v1/evaluations/ev-mine", "", "", 200, 404},
 
 	"GET /v1/evaluations/:id/transcript": {gate.ReadScope, "/v1/evaluations/ev-mine/transcript", "", "", 200, 404},
 
@@ -166,6 +170,9 @@ func TestWhoMayDoWhatOnEveryRoute(t *testing.T) {
 		ask := func(caller, about string, status int, code string, headers ...string) {
 			t.Helper()
 			w := newGuardedWorld(t, plain)
+			for _, agent := range []string{"mine", "theirs"} {
+				w.must(t, 200, "PUT", "/v1/sessions/s-"+agent+"/override", `{"reason":"secret of `+agent+`","minutes":1}`, as("admin"))
+			}
 			ids := strings.NewReplacer("ev-mine", "ev-0001", "ev-theirs", "ev-0002")
 			target, body := ids.Replace(strings.ReplaceAll(want.target, "mine", about)), strings.ReplaceAll(want.body, "mine", about)
 			if want.contentType != "" {

@@ -42,6 +42,8 @@ type memory struct {
 	audit    []gate.AuditEntry
 	owners   map[string][]string // agents by session
 	erased   map[string]gate.Erasure
+
+	overrides map[string]gate.Override
 }
 
 type reservation struct {
@@ -52,7 +54,7 @@ type reservation struct {
 
 func newMemory() *memory {
 	return &memory{counts: map[gate.LedgerKey]gate.Counts{}, active: map[string]map[string]bool{}, keys: map[gate.IdempotencyKey]*reservation{},
-		owners: map[string][]string{}, erased: map[string]gate.Erasure{}}
+		owners: map[string][]string{}, erased: map[string]gate.Erasure{}, overrides: map[string]gate.Override{}}
 }
 
 func (m *memory) Counts(_ context.Context, key gate.LedgerKey) (gate.Counts, error) {

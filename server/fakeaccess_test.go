@@ -119,3 +119,32 @@ func (l tokens) Caller(_ context.Context, bearer string, certificate *x509.Certi
 	}
 	return gate.Caller{}, gate.Errorf(gate.CodeUnauthenticated, "key is not known")
 }
+
+func (m *memory) SetOverride(_ context.Context, o gate.Override, by gate.Actor) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o.By = by.Name
+	m.overrides[o.Session] = o
+	m.note(gate.OverrideSet, "override", "", by)
+	return m.down
+}
+
+func (m *memory) Override(_ context.Context, session string) (gate.Override, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, ok := m.overrides[session]; ok || m.down != nil {
+		return o, m.down
+	}
+	return gate.Override{}, gate.NoOverride(session)
+}
+
+func (m *memory) RemoveOverride(_ context.Context, session string, by gate.Actor) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.overrides[session]; !ok && m.down == nil {
+		return gate.NoOverride(session)
+	}
+	delete(m.overrides, session)
+	m.note(gate.OverrideRemoved, "override", "", by)
+	return m.down
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ type Metrics struct {
 	build    *prometheus.GaugeVec
 
 	forced       *prometheus.CounterVec
+	overridden   *prometheus.CounterVec
 	hooks        *prometheus.CounterVec
 	hookSeconds  *prometheus.CounterVec
 	modelCost    *prometheus.CounterVec
@@ -49,7 +51,8 @@ func NewMetrics(policies *gate.Policies) *Metrics {
 		registry: prometheus.NewRegistry(), policies: policies,
 		limit:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "stopgate_evaluations_limit", Help: "Evaluations that may run at once; more are refused."}),
 		build:       prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "stopgate_build_info", Help: "1, with the version."}, []string{"version"}),
-		forced:      counter("stopgate_forced_total", "Allows that no hook gave: the loop was at its cap or its last turn. Dry runs left out.", "agent", "event"),
+		forced:      counter("stopgate_forced_total", "Allows that no hook gave: the loop was at its cap or its last turn, or the session has an override. Dry runs left out.", "agent", "event"),
+		overridden:  counter("stopgate_overridden_total", "Stops that were let go unasked, by an override of their session.", "agent", "event"),
 		hooks:       counter("stopgate_hooks_total", "Hooks of decisions, dry runs left out, by outcome before their failMode.", "agent", "hook", "type", "outcome"),
 		hookSeconds: counter("stopgate_hook_seconds_total", "Time that hooks took, dry runs left out.", "agent", "hook"),
 		modelCost:   counter("stopgate_model_cost_total", "What judges cost by the server file's prices, in their currency.", "model"),
@@ -59,7 +62,7 @@ func NewMetrics(policies *gate.Policies) *Metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .1, .5, 1, 5, 25, 60},
 		}, []string{"route"}),
 		storeTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "stopgate_store_duration_seconds", Help: "How long the store took for an evaluation: commit, counts or activations; result is ok or error.",
+			Name: "stopgate_store_duration_seconds", Help: "How long the store took for an evaluation: commit, counts, activations or override; result is ok or error.",
 			// A commit is one sync of a disk, shared; seconds are a store that hangs.
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .1, .5, 1, 5},
 		}, []string{"operation", "result"}),
@@ -82,7 +85,7 @@ func NewMetrics(policies *gate.Policies) *Metrics {
 	}
 	m.models.most, m.named.most = maxModels, maxHooks
 	m.registry.MustRegister(m.decisions, m.hookDuration, m.hooksFailed, m.modelTokens, m.gateErrors, m.requests, m.spansDropped,
-		m.limit, m.build, m.forced, m.hooks, m.hookSeconds, m.modelCost, m.requestTime, m.storeTime,
+		m.limit, m.build, m.forced, m.overridden, m.hooks, m.hookSeconds, m.modelCost, m.requestTime, m.storeTime,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "stopgate_evaluations_in_flight", Help: "Evaluations that run now."},
 			func() float64 { return float64(m.inFlight.Load()) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -101,6 +104,9 @@ func (m *Metrics) Observe(rec gate.Record) {
 		m.decisions.WithLabelValues(m.agent(rec.Agent), eventLabel(rec.Event), string(rec.Outcome)).Inc()
 		if rec.Forced {
 			m.forced.WithLabelValues(m.agent(rec.Agent), eventLabel(rec.Event)).Inc()
+		}
+		if slices.ContainsFunc(rec.Hooks, func(v gate.Verdict) bool { return v.Has(gate.Overridden) }) {
+			m.overridden.WithLabelValues(m.agent(rec.Agent), eventLabel(rec.Event)).Inc()
 		}
 	}
 	if rec.GateError != nil {

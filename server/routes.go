@@ -101,11 +101,15 @@ func (s *Server) routes() []route {
 
 		{get, session, nil, nil, read(ownSession("session")), s.getSession},
 		{del, session, nil, nil, admin(ownSession("session")), s.deleteSession},
+		{get, session + "/override", nil, nil, read(ownSession("session")), s.getOverride},
+		{put, session + "/override", nil, nil, admin(ownSession("session")), s.putOverride},
+		{del, session + "/override", nil, nil, admin(ownSession("session")), s.deleteOverride},
 		{get, session + "/transcript", nil, nil, read(ownSession("session")), s.getTranscript},
 		{put, session + "/transcript", anyOf("agent"), text, ask(filtered), s.upload(s.opt.Transcripts.Replace)},
 		{post, session + "/transcript", anyOf("agent", "format", "at", "after"), text, ask(filtered), s.appendTranscript},
 
 		{get, "/v1/evaluations", evaluationsQuery, nil, read(filtered), s.listEvaluations},
+		{get, "/v1/evaluations/export", evaluationsQuery, nil, read(filtered), s.exportEvaluations},
 		{get, "/v1/evaluations/:id", nil, nil, read(filtered), s.getEvaluation},
 		{get, "/v1/evaluations/:id/transcript", nil, nil, read(filtered), s.getEvaluationTranscript},
 

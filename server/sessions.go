@@ -101,6 +101,7 @@ func (s *Server) answerText(c echo.Context, text io.Reader) error {
 type session struct {
 	gate.SessionState
 	Transcript *transcriptSize `json:"transcript"` // null: none was uploaded
+	Override   *gate.Override  `json:"override,omitempty"`
 }
 
 func (s *Server) getSession(c echo.Context) error {
@@ -115,6 +116,11 @@ func (s *Server) getSession(c echo.Context) error {
 		return err
 	}
 	body := session{SessionState: state}
+	body.Override, err = s.overrideOf(ctx, id)
+	if err != nil && gate.CodeOf(err) != gate.CodeNotFound {
+		return err
+	}
+	known = known || err == nil
 	text, bytes, lines, textErr := s.opt.Transcripts.Read(ctx, id)
 	switch {
 	case textErr == nil:
@@ -138,7 +144,7 @@ func (s *Server) getSession(c echo.Context) error {
 	return s.answer(c, http.StatusOK, body)
 }
 
-// deleteSession erases what is known of a conversation, in both places even if
+// deleteSession erases what is known of a conversation, in every place even if
 // one fails.
 func (s *Server) deleteSession(c echo.Context) error {
 	id, err := segment(c, "session")
@@ -147,6 +153,9 @@ func (s *Server) deleteSession(c echo.Context) error {
 	}
 	ctx := context.WithoutCancel(c.Request().Context())
 	err = errors.Join(s.opt.Store.EraseSession(ctx, id), s.opt.Transcripts.Erase(ctx, id))
+	if s.opt.Forget != nil {
+		s.opt.Forget(id)
+	}
 	if err != nil {
 		return err
 	}

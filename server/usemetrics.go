@@ -14,6 +14,7 @@ import (
 type Ledger interface {
 	gate.Ledger
 	gate.Activations
+	gate.Overrides
 }
 
 // Timed is a store that is measured.
@@ -40,6 +41,12 @@ func (t timed) Commit(ctx context.Context, c gate.Commit) (err error) {
 func (t timed) Active(ctx context.Context, session string) (switched map[string]bool, err error) {
 	defer t.observe("activations", time.Now(), &err)
 	return t.Ledger.Active(ctx, session)
+}
+
+// Override implements [gate.Overrides].
+func (t timed) Override(ctx context.Context, session string) (o gate.Override, err error) {
+	defer t.observe("override", time.Now(), &err)
+	return t.Ledger.Override(ctx, session)
 }
 
 // observe takes a refusal, which is a [*gate.Error], for an answer: the store

@@ -19,6 +19,7 @@ import (
 	"stopgate/httphooks"
 	"stopgate/internal/scratch"
 	"stopgate/prompthooks"
+	"stopgate/redact"
 	"stopgate/rulehooks"
 	"stopgate/server"
 	"stopgate/store/postgres"
@@ -59,11 +60,13 @@ func (o overrides) apply(s *config.Server) {
 type app struct {
 	gate        *gate.Gate
 	policies    *gate.Policies
-	store       namedStore // nil offline
+	store       namedStore       // nil offline
+	redactor    *redact.Redactor // nil offline, where nothing is kept
 	transcripts *transcripts.Store
 	runner      *commandhooks.Runner
 	caller      *httphooks.Caller
 	models      *models
+	judge       *prompthooks.Judge
 	judging     prompthooks.Options // what prompt hooks are asked with
 	closers     []func() error
 }
@@ -88,6 +91,7 @@ const (
 // namedStore is a store that says which one it is, without a secret.
 type namedStore interface {
 	gate.Store
+	gate.Outbox
 	fmt.Stringer
 }
 
@@ -97,9 +101,10 @@ type namedStore interface {
 func openStore(ctx context.Context, cfg config.Server, data sharing, conversation func(context.Context, string) (bool, error)) (namedStore, error) {
 	if cfg.Database == "" {
 		return sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
-			Lock: data == alone, Retention: cfg.Retention.Records, Conversation: conversation, Now: time.Now})
+			Lock: data == alone, Retention: cfg.Retention.Records, MaxBytes: cfg.Retention.RecordsMaxSize, Conversation: conversation, Now: time.Now})
 	}
-	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records, Conversation: conversation})
+	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records, Conversation: conversation,
+		MaxBytes: cfg.Retention.RecordsMaxSize, MaxTextBytes: cfg.Retention.TranscriptsMaxSize})
 	return store, databaseError(err)
 }
 
@@ -119,12 +124,19 @@ func (s *shelf) has(ctx context.Context, session string) (bool, error) {
 
 // buildOn wires an app on the store and the data directory.
 func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(string) string) (*app, error) {
+	redactor, err := redactorOf(cfg)
+	if err != nil {
+		return nil, err
+	}
 	var conversations shelf
 	store, err := openStore(ctx, cfg, data, conversations.has)
 	if err != nil {
 		return nil, err
 	}
 	texts, _ := store.(gate.SharedTexts) // nil: the data directory has them
+	if texts != nil || data == shared {
+		cfg.Retention.TranscriptsMaxSize = 0 // the store's matter, or the server's
+	}
 	commands := commandOptions(cfg, getenv)
 	if data == alone { // others ask once and end
 		commands.Pool = cfg.Sandbox.Pool
@@ -134,7 +146,12 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 		return nil, errors.Join(err, store.Close())
 	}
 	conversations.opened.Store(a.transcripts)
-	a.store, a.gate.Store = store, store
+	a.redactor = redactor
+	a.store = redactor.Store(store)
+	a.gate.Store = a.store
+	if cfg.Redaction.ModelInput {
+		a.gate.Evaluators[gate.PromptHook] = redactor.Evaluator(a.gate.Evaluators[gate.PromptHook])
+	}
 	a.closers = append(a.closers, store.Close)
 	return a, nil
 }
@@ -164,7 +181,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	var errs []error
 	var err error
 	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Roots: cfg.Transcripts.Roots,
-		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine)})
+		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine), MaxTotal: cfg.Retention.TranscriptsMaxSize})
 	errs = append(errs, err)
 	a.runner, err = commandhooks.New(ctx, commands)
 	errs = append(errs, err)
@@ -175,7 +192,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	errs = append(errs, err)
 	a.judging = prompthooks.Options{Model: a.models.find, Fallback: a.models.inPlaceOf, Price: a.models.price, MaxRounds: cfg.Limits.JudgeRounds,
 		MaxTokens: cfg.Limits.JudgeTokens, DailyTokens: cfg.Limits.AgentDailyTokens, Now: time.Now}
-	judge, err := prompthooks.New(a.judging)
+	a.judge, err = prompthooks.New(a.judging)
 	errs = append(errs, err)
 	caller, err := newCaller(cfg, getenv)
 	errs = append(errs, err)
@@ -190,7 +207,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	}
 	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, FindAnswer: a.findAnswer, OnGateError: cfg.OnGateError,
 		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID, Untried: contracts.Remarks(),
-		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
+		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: a.judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
 			gate.RuleHook: gate.EvaluatorFunc(rulehooks.Evaluate)}}
 	return a, nil
 }
@@ -226,8 +243,24 @@ func (a *app) ready(context.Context) map[string]server.Check {
 	return checks
 }
 
-// uploads shows transcripts to the server in its own words.
-type uploads struct{ *transcripts.Store }
+// redactorOf is what takes secrets out of what is stored and shown.
+func redactorOf(cfg config.Server) (*redact.Redactor, error) {
+	own := make([]redact.Pattern, len(cfg.Redaction.Patterns))
+	for i, p := range cfg.Redaction.Patterns {
+		own[i] = redact.Pattern(p)
+	}
+	r, err := redact.New(cfg.Redaction.BuiltIn, own, cfg.Secrets())
+	if err != nil {
+		return nil, exit{exitInput, err}
+	}
+	return r, nil
+}
+
+// uploads shows transcripts to the server in its own words, and redacted.
+type uploads struct {
+	*transcripts.Store
+	redactor *redact.Redactor
+}
 
 func (u uploads) Replace(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error) {
 	size, err := u.Store.Replace(ctx, session, contentType, r)
@@ -246,7 +279,16 @@ func (u uploads) AppendFile(ctx context.Context, session, format string, at int6
 
 func (u uploads) Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error) {
 	text, size, err := u.Store.Read(ctx, session)
-	return text, size.Bytes, size.Lines, err
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	return redacted{u.redactor.Reader(text), text}, size.Bytes, size.Lines, nil
+}
+
+// redacted is a text on its way out.
+type redacted struct {
+	io.Reader
+	io.Closer
 }
 
 // ReadFor opens what a record's hooks could read; see [server.Transcripts]. Only

@@ -254,3 +254,11 @@ func (noStore) Commit(_ context.Context, c gate.Commit) error {
 func (noStore) SetActive(context.Context, string, string, bool, gate.Actor) error { return nil }
 
 func (noStore) Active(context.Context, string) (map[string]bool, error) { return nil, nil }
+
+func (noStore) SetOverride(context.Context, gate.Override, gate.Actor) error { return nil }
+
+func (noStore) Override(_ context.Context, session string) (gate.Override, error) {
+	return gate.Override{}, gate.NoOverride(session)
+}
+
+func (noStore) RemoveOverride(context.Context, string, gate.Actor) error { return nil }

@@ -23,7 +23,7 @@ type migrateCommand struct {
 
 // Help is the detail of `stopgate migrate --help`.
 func (migrateCommand) Help() string {
-	return "Moves counts, records, specs with their history, activations, API keys, the audit, idempotency keys and transcripts, all of it or nothing. The data directory stays as it is.\n\n" +
+	return "Moves counts, records, specs with their history, activations, API keys, overrides, the audit, idempotency keys and transcripts, all of it or nothing. The data directory stays as it is.\n\n" +
 		"Example: PGPASSWORD=… stopgate migrate --from ./data --to postgres://stopgate@db.example/gate"
 }
 
@@ -84,6 +84,6 @@ func move(ctx context.Context, source *sqlite.Store, texts *transcripts.Store, t
 		return "", err
 	}
 	n := dump.Rows
-	return fmt.Sprintf("  %d records, %d ledgers, %d versions of specs, %d activations, %d API keys, %d changes in the audit, %d idempotency keys, %d transcripts",
-		n.Evaluations, n.Counts, n.Specs, n.Activations, n.APIKeys, n.Changes, n.Keys, conversations), nil
+	return fmt.Sprintf("  %d records, %d ledgers, %d versions of specs, %d activations, %d API keys, %d overrides, %d changes in the audit, %d idempotency keys, %d transcripts",
+		n.Evaluations, n.Counts, n.Specs, n.Activations, n.APIKeys, n.Overrides, n.Changes, n.Keys, conversations), nil
 }

@@ -57,6 +57,8 @@ func fill(t *testing.T, dir string) {
 		}
 		check(s.Commit(ctx, c))
 	}
+	_, err = s.KeepSinks(ctx, []string{"siem"}) // which lacks the next
+	check(err)
 	counts := gate.Counts{StopRejections: 2, PromptRejections: 1, Started: true, LastPromptID: hostile, LastReason: "r", LastContext: "c", LastAnswer: "a", SameReason: 1}
 	check(s.Commit(ctx, gate.Commit{Key: gate.LedgerKey{Agent: "builder", Session: hostile, SubAgent: "x"},
 		Settle: func(gate.Counts) (gate.Counts, gate.Record) { return counts, storetest.Record(500) }}))
@@ -79,6 +81,8 @@ func fill(t *testing.T, dir string) {
 	check(s.RevokeKey(ctx, "old", me))
 	check(s.KeyUsed(ctx, "id1", time.Now()))
 	check(s.ClaimSession(ctx, "claimed", "builder", func(string) bool { return true }))
+	now := time.Now().Truncate(time.Millisecond).UTC()
+	check(s.SetOverride(ctx, gate.Override{Session: hostile, Reason: "r", Agents: []string{"a"}, Since: now, Until: now.Add(time.Hour)}, me))
 	check(s.Close())
 
 	texts, err := transcripts.Open(transcripts.Options{Dir: filepath.Join(dir, "transcripts")})
@@ -104,12 +108,15 @@ type held struct {
 	Answered string
 	Keys     []gate.Key
 	Audit    []gate.AuditEntry
+	Override gate.Override
 	Owners   map[string][]string
 	Texts    map[string]string
 	Sizes    map[string]transcripts.Size
+	Sinks    []gate.SinkState
+	Unsent   []string
 }
 
-func holdings(t *testing.T, s gate.Store, texts *transcripts.Store) held {
+func holdings(t *testing.T, s namedStore, texts *transcripts.Store) held {
 	t.Helper()
 	ctx := t.Context()
 	h := held{History: map[string][]gate.StoredSpec{}, Texts: map[string]string{}, Sizes: map[string]transcripts.Size{}}
@@ -152,6 +159,14 @@ func holdings(t *testing.T, s gate.Store, texts *transcripts.Store) held {
 	check(err)
 	h.Audit, _, err = s.Audit(ctx, gate.AuditFilter{Limit: 1000})
 	check(err)
+	h.Override, err = s.Override(ctx, hostile)
+	check(err)
+	h.Sinks, err = s.SinkStates(ctx)
+	check(err)
+	check(s.Undelivered(ctx, "siem", gate.Lease{Holder: "me", Length: time.Minute}, func(d gate.Delivery) bool {
+		h.Unsent = append(h.Unsent, d.Record.EvaluationID)
+		return true
+	}))
 	h.Owners = map[string][]string{}
 	for _, session := range []string{hostile, "claimed"} {
 		h.Owners[session], err = s.SessionAgents(ctx, session)
@@ -178,7 +193,7 @@ func TestMigrate(t *testing.T) {
 	if code := run(p, []string{"migrate", "--from", data, "--to", database}); code != exitDone {
 		t.Fatalf("exit %d: %s", code, &stderr)
 	}
-	if want := "121 records, 1 ledgers, 11 versions of specs, 2 activations, 2 API keys, 16 changes in the audit, 1 idempotency keys, 3 transcripts"; !strings.Contains(stdout.String(), want) {
+	if want := "121 records, 1 ledgers, 11 versions of specs, 2 activations, 2 API keys, 1 overrides, 17 changes in the audit, 1 idempotency keys, 3 transcripts"; !strings.Contains(stdout.String(), want) {
 		t.Errorf("it says %s", &stdout)
 	}
 	before, err := sqlite.Open(t.Context(), sqlite.Options{Dir: data, Lock: true, Now: time.Now})

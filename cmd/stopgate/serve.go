@@ -17,6 +17,7 @@ import (
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/terminal"
 	"stopgate/server"
 	"stopgate/wire"
 )
@@ -46,7 +47,11 @@ func (c serveCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	log := newLog(p.stderr)
+	redactor, err := redactorOf(cfg)
+	if err != nil {
+		return err
+	}
+	log := slog.New(redactor.Handler(newLog(p.stderr).Handler()))
 	// The port first: it is taken or free at once, and nothing is touched yet.
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
@@ -120,17 +125,20 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		return nil, nil, errors.Join(exit{exitInput, err}, app.close())
 	}
 	s, err := server.New(server.Options{
-		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts}, Metrics: metrics,
+		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts, app.redactor}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unserved,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
-		Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
+		Forget: app.judge.Forget, Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
 		Log: log, Version: version, Loopback: loopback,
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
 			TranscriptBytes: cfg.Transcripts.MaxSize, InFlight: int64(cfg.Limits.Evaluations)},
 	})
 	if err != nil {
+		return nil, nil, errors.Join(err, app.close())
+	}
+	if err := app.send(p.ctx, cfg.Export, metrics, log); err != nil {
 		return nil, nil, errors.Join(err, app.close())
 	}
 	if issuer != nil {
@@ -212,17 +220,8 @@ func announce(log *slog.Logger, app *app, cfg config.Server, address string) {
 
 // newLog writes text for a person at a terminal, JSON for a collector.
 func newLog(w io.Writer) *slog.Logger {
-	if isTerminal(w) {
+	if terminal.Is(w) {
 		return slog.New(slog.NewTextHandler(w, nil))
 	}
 	return slog.New(slog.NewJSONHandler(w, nil))
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	about, err := f.Stat()
-	return err == nil && about.Mode()&os.ModeCharDevice != 0
 }

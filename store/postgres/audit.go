@@ -19,10 +19,10 @@ import (
 func audit(ctx context.Context, tx pgx.Tx, e gate.AuditEntry, by gate.Actor) error {
 	var batch pgx.Batch
 	lock(&batch, lockOf("audit"))
-	batch.Queue(`INSERT INTO stopgate.audit (seq, at, action, kind, name, session, key_id, before, after, by, credential, address)
-		SELECT coalesce(max(seq), 0) + 1, `+nowMillis+`, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM stopgate.audit`,
+	batch.Queue(`INSERT INTO stopgate.audit (seq, at, action, kind, name, session, key_id, before, after, by, credential, address, reason, until)
+		SELECT coalesce(max(seq), 0) + 1, `+nowMillis+`, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::bigint FROM stopgate.audit`,
 		bytesOf(string(e.Action)), bytesOf(e.Kind), bytesOf(e.Name), bytesOf(e.Session), bytesOf(e.KeyID), e.Before, e.After,
-		bytesOf(by.Name), bytesOf(by.Credential), bytesOf(by.Address))
+		bytesOf(by.Name), bytesOf(by.Credential), bytesOf(by.Address), bytesOf(e.Reason), record.Millis(e.Until))
 	return tx.SendBatch(ctx, &batch).Close()
 }
 
@@ -54,13 +54,13 @@ func readAudit(rows pgx.Rows, limit int) (entries []gate.AuditEntry, next string
 			return entries, record.AuditCursor(last), nil
 		}
 		var e gate.AuditEntry
-		var at int64
+		var at, until int64
 		err := rows.Scan(&last, &at, (*text)(&e.Action), (*text)(&e.Kind), (*text)(&e.Name), (*text)(&e.Session), (*text)(&e.KeyID),
-			&e.Before, &e.After, (*text)(&e.By), (*text)(&e.Credential), (*text)(&e.From))
+			&e.Before, &e.After, (*text)(&e.By), (*text)(&e.Credential), (*text)(&e.From), (*text)(&e.Reason), &until)
 		if err != nil {
 			return nil, "", err
 		}
-		e.Time = time.UnixMilli(at).UTC()
+		e.Time, e.Until = time.UnixMilli(at).UTC(), record.Moment(until)
 		entries = append(entries, e)
 	}
 	return entries, "", rows.Err()
@@ -91,7 +91,7 @@ func selectAudit(f gate.AuditFilter) (query string, args []any, err error) {
 		}
 		add(`seq < $%d`, seq)
 	}
-	query = `SELECT seq, at, action, kind, name, session, key_id, before, after, by, credential, address FROM stopgate.audit`
+	query = `SELECT seq, at, action, kind, name, session, key_id, before, after, by, credential, address, reason, until FROM stopgate.audit`
 	if len(where) > 0 {
 		query += ` WHERE ` + strings.Join(where, ` AND `)
 	}

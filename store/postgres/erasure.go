@@ -39,8 +39,8 @@ func lookForErasure(batch *pgx.Batch, session string, last *gate.Erasure) {
 	})
 }
 
-// EraseSession removes counts, activations, claims and records of the session, and the
-// idempotency keys that those records answered, in one transaction. The server's
+// EraseSession removes counts, activations, the override, claims and records of the
+// session, and the idempotency keys that those records answered, in one transaction. The server's
 // vacuum then overwrites the bytes, in its own time.
 func (s *Store) EraseSession(ctx context.Context, id string) error {
 	if id == "" {
@@ -52,9 +52,11 @@ func (s *Store) EraseSession(ctx context.Context, id string) error {
 		lock(&batch, lockOf("erase", id))
 		for _, text := range []string{
 			`DELETE FROM stopgate.idempotency WHERE id IN (SELECT idempotency` + mine + `)`,
+			`DELETE FROM stopgate.outbox WHERE seq IN (SELECT seq` + mine + `)`, // what a sink has already is beyond us
 			`DELETE` + mine,
 			`DELETE FROM stopgate.counts WHERE sha256(session) = sha256($1)`,
 			`DELETE FROM stopgate.activations WHERE sha256(session) = sha256($1)`,
+			`DELETE FROM stopgate.overrides WHERE sha256(session) = sha256($1)`,
 			`DELETE FROM stopgate.session_agents WHERE sha256(session) = sha256($1)`,
 			`UPDATE stopgate.audit SET session = '' WHERE session <> '' AND sha256(session) = sha256($1)`, // that somebody switched a hook stays
 			`INSERT INTO stopgate.erasures (session, seq, at) VALUES (sha256($1), nextval('stopgate.erasure_seq'), ` + nowMillis + `)

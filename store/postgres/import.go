@@ -46,7 +46,7 @@ type taking struct {
 
 // contents are the tables that hold something once stopgate was used.
 const contents = `stopgate.counts, stopgate.evaluations, stopgate.evaluation_hooks, stopgate.specs, stopgate.activations, stopgate.idempotency, stopgate.texts, stopgate.text_chunks,
-	stopgate.session_agents, stopgate.keys, stopgate.audit`
+	stopgate.session_agents, stopgate.keys, stopgate.audit, stopgate.overrides, stopgate.sinks, stopgate.outbox`
 
 func (w *taking) everything(ctx context.Context, dump record.Dump, texts Texts) error {
 	if _, err := w.tx.Exec(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil { // the source may be slow
@@ -59,7 +59,9 @@ func (w *taking) everything(ctx context.Context, dump record.Dump, texts Texts) 
 	err := w.tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM stopgate.counts) OR EXISTS (SELECT FROM stopgate.evaluations)
 		OR EXISTS (SELECT FROM stopgate.specs) OR EXISTS (SELECT FROM stopgate.activations)
 		OR EXISTS (SELECT FROM stopgate.idempotency) OR EXISTS (SELECT FROM stopgate.texts)
-		OR EXISTS (SELECT FROM stopgate.session_agents) OR EXISTS (SELECT FROM stopgate.keys) OR EXISTS (SELECT FROM stopgate.audit)`).Scan(&used)
+		OR EXISTS (SELECT FROM stopgate.session_agents) OR EXISTS (SELECT FROM stopgate.keys) OR EXISTS (SELECT FROM stopgate.audit)
+		OR EXISTS (SELECT FROM stopgate.overrides)
+		OR EXISTS (SELECT FROM stopgate.outbox)`).Scan(&used)
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,26 @@ func (w *taking) rows(ctx context.Context, dump record.Dump) error {
 		dump.Keys, func(k record.Key) []any { return []any{k.ID, k.Body, k.Reserved, k.Lease, k.Evaluation} }); err != nil {
 		return err
 	}
+	if err := w.sinks(ctx, dump); err != nil {
+		return err
+	}
 	return w.access(ctx, dump)
+}
+
+// sinks takes over what is still to be sent. The sinks themselves may be here
+// already: a replica has started.
+func (w *taking) sinks(ctx context.Context, dump record.Dump) error {
+	for sink, err := range dump.Sinks {
+		if err != nil {
+			return err
+		}
+		if _, err := w.tx.Exec(ctx, `INSERT INTO stopgate.sinks AS s (name, seen, dropped) VALUES ($1, $2, $3)
+			ON CONFLICT (name) DO UPDATE SET dropped = s.dropped + excluded.dropped`, bytesOf(sink.Name), sink.Seen, sink.Dropped); err != nil {
+			return err
+		}
+		w.step()
+	}
+	return take(ctx, w, "outbox", []string{"sink", "seq"}, dump.Unsent, func(u record.Unsent) []any { return []any{bytesOf(u.Sink), u.Seq} })
 }
 
 // access takes over who may do what, and who has changed what.
@@ -126,10 +147,16 @@ func (w *taking) access(ctx context.Context, dump record.Dump) error {
 		}); err != nil {
 		return err
 	}
-	return take(ctx, w, "audit", []string{"seq", "at", "action", "kind", "name", "session", "key_id", "before", "after", "by", "credential", "address"},
+	if err := take(ctx, w, "overrides", []string{"session", "reason", "by", "agents", "since", "until"},
+		dump.Overrides, func(o record.Override) []any {
+			return []any{bytesOf(o.Session), bytesOf(o.Reason), bytesOf(o.By), o.Agents, o.Since, o.Until}
+		}); err != nil {
+		return err
+	}
+	return take(ctx, w, "audit", []string{"seq", "at", "action", "kind", "name", "session", "key_id", "before", "after", "by", "credential", "address", "reason", "until"},
 		dump.Changes, func(c record.Change) []any {
 			return []any{c.Seq, c.At, bytesOf(string(c.Action)), bytesOf(c.Kind), bytesOf(c.Name), bytesOf(c.Session), bytesOf(c.KeyID), c.Before, c.After,
-				bytesOf(c.By), bytesOf(c.Credential), bytesOf(c.From)}
+				bytesOf(c.By), bytesOf(c.Credential), bytesOf(c.From), bytesOf(c.Reason), c.Until}
 		})
 }
 
@@ -172,12 +199,15 @@ func (w *taking) verify(ctx context.Context, want record.Rows, wantTexts, wantBy
 	err := w.tx.QueryRow(ctx, `SELECT (SELECT count(*) FROM stopgate.counts), (SELECT count(*) FROM stopgate.evaluations),
 		(SELECT count(*) FROM stopgate.evaluation_hooks), (SELECT count(*) FROM stopgate.specs), (SELECT count(*) FROM stopgate.activations),
 		(SELECT count(*) FROM stopgate.idempotency), (SELECT count(*) FROM stopgate.texts), (SELECT coalesce(sum(bytes), 0)::bigint FROM stopgate.texts),
-		(SELECT count(*) FROM stopgate.session_agents), (SELECT count(*) FROM stopgate.keys), (SELECT count(*) FROM stopgate.audit)`).
+		(SELECT count(*) FROM stopgate.session_agents), (SELECT count(*) FROM stopgate.keys), (SELECT count(*) FROM stopgate.audit),
+		(SELECT count(*) FROM stopgate.overrides),
+		(SELECT count(*) FROM stopgate.outbox)`).
 		Scan(&have.Counts, &have.Evaluations, &have.Hooks, &have.Specs, &have.Activations, &have.Keys, &texts, &bytes,
-			&have.Claims, &have.APIKeys, &have.Changes)
+			&have.Claims, &have.APIKeys, &have.Changes, &have.Overrides, &have.Unsent)
 	if err != nil {
 		return err
 	}
+	have.Sinks = want.Sinks // there may be others
 	if have != want || texts != wantTexts || bytes != wantBytes {
 		return fmt.Errorf("store has %+v and %d texts of %d bytes, and its source %+v and %d of %d: nothing was kept",
 			have, texts, bytes, want, wantTexts, wantBytes)

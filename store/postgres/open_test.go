@@ -157,3 +157,21 @@ func TestPlans(t *testing.T) {
 		})
 	}
 }
+
+// A ledger of an older stopgate has the reason's text; after the migration it has
+// the mark that the gate compares with.
+func TestReasonsBecomeMarks(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := openForTest(t, url)
+	script, err := migrations.ReadFile("migrations/00005_marks.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	postgrestest.Exec(t, url, `INSERT INTO stopgate.counts VALUES ('s', 'a', '', 2, 1, true, 'p', 'räson', '', '', 1), ('t', 'a', '', 0, 0, true, '', '', '', '', 0)`)
+	postgrestest.Exec(t, url, string(script))
+	for session, want := range map[string]string{"s": gate.MarkHead("räson"), "t": ""} {
+		if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: session}); err != nil || got.LastReason != want {
+			t.Errorf("%s: reason %q (%v), want %q", session, got.LastReason, err, want)
+		}
+	}
+}

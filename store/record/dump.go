@@ -19,18 +19,21 @@ type Dump struct {
 	Claims      iter.Seq2[Claim, error]
 	APIKeys     iter.Seq2[APIKey, error]
 	Changes     iter.Seq2[Change, error]
-	Rows        Rows // how many there are
+	Overrides   iter.Seq2[Override, error]
+	Sinks       iter.Seq2[Sink, error]
+	Unsent      iter.Seq2[Unsent, error] // in their order
+	Rows        Rows                     // how many there are
 }
 
 // Rows counts what a [Dump] has.
 type Rows struct {
 	Counts, Evaluations, Hooks, Specs, Activations, Keys int64
-	Claims, APIKeys, Changes                             int64
+	Claims, APIKeys, Changes, Overrides, Sinks, Unsent   int64
 }
 
 // All is how many rows there are together.
 func (r Rows) All() int64 {
-	return r.Counts + r.Evaluations + r.Hooks + r.Specs + r.Activations + r.Keys + r.Claims + r.APIKeys + r.Changes
+	return r.Counts + r.Evaluations + r.Hooks + r.Specs + r.Activations + r.Keys + r.Claims + r.APIKeys + r.Changes + r.Overrides + r.Sinks + r.Unsent
 }
 
 // Counts is one row of the ledger.
@@ -78,8 +81,20 @@ type Claim struct {
 	At             int64 // Unix milliseconds
 }
 
-// Change is an audit entry with its place; At stands for its Time.
+// Change is an audit entry with its place; At and Until stand for its times.
 type Change struct {
 	gate.AuditEntry
-	Seq, At int64 // At in Unix milliseconds
+	Seq, At, Until int64 // the times in Unix milliseconds; Until 0 for none
+}
+
+// Sink is where records are sent; Seen is in Unix milliseconds.
+type Sink struct {
+	Name          string
+	Seen, Dropped int64
+}
+
+// Unsent is an evaluation that a sink does not have yet.
+type Unsent struct {
+	Sink string
+	Seq  int64
 }

@@ -28,13 +28,13 @@ func EncodeKey(k gate.Key) (APIKey, error) {
 	if err != nil {
 		return APIKey{}, err
 	}
-	return APIKey{ID: k.ID, Name: k.Name, Hash: k.Hash[:], Scopes: scopes, Agents: agents, Expires: millis(k.Expires)}, nil
+	return APIKey{ID: k.ID, Name: k.Name, Hash: k.Hash[:], Scopes: scopes, Agents: agents, Expires: Millis(k.Expires)}, nil
 }
 
 // Decode makes the key of a row.
 func (r APIKey) Decode() (gate.Key, error) {
-	k := gate.Key{ID: r.ID, Name: r.Name, CreatedBy: r.CreatedBy, Created: moment(r.Created), Expires: moment(r.Expires),
-		Revoked: moment(r.Revoked), LastUsed: moment(r.LastUsed)}
+	k := gate.Key{ID: r.ID, Name: r.Name, CreatedBy: r.CreatedBy, Created: Moment(r.Created), Expires: Moment(r.Expires),
+		Revoked: Moment(r.Revoked), LastUsed: Moment(r.LastUsed)}
 	if len(r.Hash) != len(k.Hash) {
 		return k, fmt.Errorf("store key %q is damaged: its hash has %d bytes", r.ID, len(r.Hash))
 	}
@@ -45,16 +45,16 @@ func (r APIKey) Decode() (gate.Key, error) {
 	return k, nil
 }
 
-// millis is a time in Unix milliseconds, 0 where there is none.
-func millis(t time.Time) int64 {
+// Millis is a time in Unix milliseconds, 0 where there is none.
+func Millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.UnixMilli()
 }
 
-// moment is the time that millis wrote.
-func moment(millis int64) time.Time {
+// Moment is the time that [Millis] wrote.
+func Moment(millis int64) time.Time {
 	if millis == 0 {
 		return time.Time{}
 	}

@@ -16,9 +16,9 @@ func entry(action gate.Action, kind, name string, by gate.Actor, at int64) gate.
 
 // insertAudit writes an entry in the transaction of its change.
 func insertAudit(c *conn, e gate.AuditEntry) error {
-	return c.exec(`INSERT INTO audit (at, action, kind, name, session, key_id, before, after, by, credential, address)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.Time.UnixMilli(), string(e.Action), e.Kind, e.Name, e.Session, e.KeyID,
-		int64(e.Before), int64(e.After), e.By, e.Credential, e.From)
+	return c.exec(`INSERT INTO audit (at, action, kind, name, session, key_id, before, after, by, credential, address, reason, until)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.Time.UnixMilli(), string(e.Action), e.Kind, e.Name, e.Session, e.KeyID,
+		int64(e.Before), int64(e.After), e.By, e.Credential, e.From, e.Reason, record.Millis(e.Until))
 }
 
 // Audit lists changes, newest first. Nothing ever leaves the table, so that the
@@ -42,11 +42,11 @@ func (s *Store) Audit(ctx context.Context, f gate.AuditFilter) (entries []gate.A
 			return entries, record.AuditCursor(last), nil
 		}
 		var e gate.AuditEntry
-		var at int64
-		if err := rows.Scan(&last, &at, &e.Action, &e.Kind, &e.Name, &e.Session, &e.KeyID, &e.Before, &e.After, &e.By, &e.Credential, &e.From); err != nil {
+		var at, until int64
+		if err := rows.Scan(&last, &at, &e.Action, &e.Kind, &e.Name, &e.Session, &e.KeyID, &e.Before, &e.After, &e.By, &e.Credential, &e.From, &e.Reason, &until); err != nil {
 			return nil, "", explain(err)
 		}
-		e.Time = time.UnixMilli(at).UTC()
+		e.Time, e.Until = time.UnixMilli(at).UTC(), record.Moment(until)
 		entries = append(entries, e)
 	}
 	return entries, "", explain(rows.Err())
@@ -74,7 +74,7 @@ func selectAudit(f gate.AuditFilter) (query string, args []any, err error) {
 		}
 		add(`seq < ?`, seq)
 	}
-	query = `SELECT seq, at, action, kind, name, session, key_id, before, after, by, credential, address FROM audit`
+	query = `SELECT seq, at, action, kind, name, session, key_id, before, after, by, credential, address, reason, until FROM audit`
 	if len(where) > 0 {
 		query += ` WHERE ` + strings.Join(where, ` AND `)
 	}

@@ -62,7 +62,7 @@ func TestAzure38CountsSurviveARestart(t *testing.T) {
 		}
 	}
 	s := open(t, sqlite.Options{Dir: dir, Lock: true})
-	want := gate.Counts{StopRejections: 3, PromptRejections: 3, LastReason: "run the tests", SameReason: 3}
+	want := gate.Counts{StopRejections: 3, PromptRejections: 3, LastReason: gate.MarkHead("run the tests"), SameReason: 3}
 	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "s1"}); err != nil || got != want {
 		t.Errorf("counts are %+v (%v), want %+v", got, err, want)
 	}

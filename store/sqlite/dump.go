@@ -18,7 +18,8 @@ func (s *Store) Dump(ctx context.Context) (dump record.Dump, done func() error, 
 	}
 	for table, n := range map[string]*int64{"counts": &dump.Rows.Counts, "evaluations": &dump.Rows.Evaluations, "evaluation_hooks": &dump.Rows.Hooks,
 		"specs": &dump.Rows.Specs, "activations": &dump.Rows.Activations, "idempotency": &dump.Rows.Keys,
-		"session_agents": &dump.Rows.Claims, "keys": &dump.Rows.APIKeys, "audit": &dump.Rows.Changes} {
+		"session_agents": &dump.Rows.Claims, "keys": &dump.Rows.APIKeys, "audit": &dump.Rows.Changes,
+		"overrides": &dump.Rows.Overrides, "sinks": &dump.Rows.Sinks, "outbox": &dump.Rows.Unsent} {
 		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM `+table).Scan(n); err != nil {
 			return dump, nil, explain(errors.Join(err, tx.Rollback()))
 		}
@@ -49,10 +50,18 @@ func (s *Store) Dump(ctx context.Context) (dump record.Dump, done func() error, 
 		func(k *record.APIKey) []any {
 			return []any{&k.Seq, &k.ID, &k.Name, &k.Hash, &k.Scopes, &k.Agents, &k.Created, &k.CreatedBy, &k.Expires, &k.Revoked, &k.LastUsed}
 		})
-	dump.Changes = each(ctx, tx, `SELECT seq, at, action, kind, name, session, key_id, before, after, by, credential, address FROM audit`,
+	dump.Changes = each(ctx, tx, `SELECT seq, at, action, kind, name, session, key_id, before, after, by, credential, address, reason, until FROM audit`,
 		func(c *record.Change) []any {
-			return []any{&c.Seq, &c.At, &c.Action, &c.Kind, &c.Name, &c.Session, &c.KeyID, &c.Before, &c.After, &c.By, &c.Credential, &c.From}
+			return []any{&c.Seq, &c.At, &c.Action, &c.Kind, &c.Name, &c.Session, &c.KeyID, &c.Before, &c.After, &c.By, &c.Credential, &c.From, &c.Reason, &c.Until}
 		})
+	dump.Overrides = each(ctx, tx, `SELECT session, `+overrideColumns+` FROM overrides`,
+		func(o *record.Override) []any {
+			return []any{&o.Session, &o.Reason, &o.By, &o.Agents, &o.Since, &o.Until}
+		})
+	dump.Sinks = each(ctx, tx, `SELECT name, seen, dropped FROM sinks`,
+		func(k *record.Sink) []any { return []any{&k.Name, &k.Seen, &k.Dropped} })
+	dump.Unsent = each(ctx, tx, `SELECT sink, seq FROM outbox ORDER BY place`,
+		func(u *record.Unsent) []any { return []any{&u.Sink, &u.Seq} })
 	return dump, tx.Rollback, nil
 }
 

@@ -35,7 +35,7 @@ func sumOf(session string) []byte {
 	return sum[:]
 }
 
-// EraseSession removes counts, activations, claims and records of the session,
+// EraseSession removes counts, activations, the override, claims and records of the session,
 // and the idempotency keys that those records answered, in one transaction. The bytes
 // are overwritten (secure_delete), and the WAL, which may still hold older
 // copies, is emptied as soon as no reader stands on it.
@@ -59,10 +59,12 @@ func (w eraseSession) apply(c *conn) error {
 	const mine = `FROM evaluations WHERE session <> '' AND session = ?1`
 	for _, text := range []string{
 		`DELETE FROM idempotency WHERE id IN (SELECT idempotency ` + mine + `)`,
+		`DELETE FROM outbox WHERE seq IN (SELECT seq ` + mine + `)`, // what a sink has already is beyond us
 		`DELETE FROM evaluation_hooks WHERE seq IN (SELECT seq ` + mine + `)`,
 		`DELETE ` + mine,
 		`DELETE FROM counts WHERE session = ?1`,
 		`DELETE FROM activations WHERE session = ?1`,
+		`DELETE FROM overrides WHERE session = ?1`,
 		`DELETE FROM session_agents WHERE session = ?1`,
 		`UPDATE audit SET session = '' WHERE session <> '' AND session = ?1`, // that somebody switched a hook stays
 	} {

@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"github.com/pressly/goose/v3"
+
+	"stopgate/gate"
 )
 
 //go:embed migrations/*.sql
@@ -66,7 +68,8 @@ func migrateSchema(ctx context.Context, db *sql.DB, file string) error {
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, scripts, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, scripts, goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(goose.NewGoMigration(6, &goose.GoFunc{RunTx: markReasons}, nil)))
 	if err != nil {
 		return fmt.Errorf("database %q: %w", file, explain(err))
 	}
@@ -82,6 +85,33 @@ func migrateSchema(ctx context.Context, db *sql.DB, file string) error {
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("database %q cannot be migrated: %w", file, explain(err))
+	}
+	return nil
+}
+
+// markReasons is migration 5: ledgers that have the last rejection's reason get
+// its mark. SQLite has no SHA-256 of its own.
+func markReasons(ctx context.Context, tx *sql.Tx) error {
+	rows, err := tx.QueryContext(ctx, `SELECT DISTINCT reason FROM counts WHERE reason <> ''`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var reasons []string
+	for rows.Next() {
+		var reason string
+		if err := rows.Scan(&reason); err != nil {
+			return err
+		}
+		reasons = append(reasons, reason)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, reason := range reasons {
+		if _, err := tx.ExecContext(ctx, `UPDATE counts SET reason = ? WHERE reason = ?`, gate.MarkHead(reason), reason); err != nil {
+			return err
+		}
 	}
 	return nil
 }

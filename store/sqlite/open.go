@@ -46,6 +46,9 @@ type Options struct {
 	// a day counts as a day, since an answer must be there to be given again
 	// for as long as its Idempotency-Key.
 	Retention time.Duration
+	// MaxBytes is how large the database may become, in bytes of pages that are in
+	// use; beyond it the oldest records go. 0: as large as the disk.
+	MaxBytes int64
 	// Conversation says whether a session's conversation is kept, which is not here:
 	// then whose the session is stays known, however old its records are. nil: none
 	// is.
@@ -55,18 +58,19 @@ type Options struct {
 
 // Store is a [gate.Store]; see the package comment.
 type Store struct {
-	opt       Options
-	file      string
-	identity  os.FileInfo // of file, as it was opened
-	claim     *claim      // nil without Lock
-	reads     *sql.DB
-	countsOf  *sql.Stmt
-	activeOf  *sql.Stmt
-	erasureOf *sql.Stmt
-	writer    *writer
-	upkeep    *upkeep
-	closing   sync.Once
-	closed    error
+	opt        Options
+	file       string
+	identity   os.FileInfo // of file, as it was opened
+	claim      *claim      // nil without Lock
+	reads      *sql.DB
+	countsOf   *sql.Stmt
+	activeOf   *sql.Stmt
+	overrideOf *sql.Stmt
+	erasureOf  *sql.Stmt
+	writer     *writer
+	upkeep     *upkeep
+	closing    sync.Once
+	closed     error
 }
 
 var _ gate.Store = (*Store)(nil)
@@ -127,6 +131,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return explain(err)
 	}
 	if s.activeOf, err = s.reads.PrepareContext(ctx, selectActive); err != nil {
+		return explain(err)
+	}
+	if s.overrideOf, err = s.reads.PrepareContext(ctx, selectOverride); err != nil {
 		return explain(err)
 	}
 	if s.erasureOf, err = s.reads.PrepareContext(ctx, selectErasure); err != nil {

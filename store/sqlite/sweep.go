@@ -7,19 +7,28 @@ import (
 )
 
 // sweep deletes records beyond their retention and what is known of their
-// sessions, and idempotency keys and erasures beyond their day, in small
-// transactions. It writes only when there is something.
+// sessions, idempotency keys and erasures beyond their day, and overrides that are
+// over, in small transactions. It writes only when there is something.
 func (s *Store) sweep(ctx context.Context) error {
 	now := s.opt.Now()
 	if s.opt.Retention > 0 {
 		before := now.Add(-max(s.opt.Retention, record.KeyLife))
-		err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM evaluations WHERE seq < ?)`, dropRecords(record.Nanos(before)))
+		err := s.dropOldest(ctx, func() (bool, error) { return true, nil },
+			`SELECT seq FROM evaluations WHERE seq < ? ORDER BY seq LIMIT ?`, record.Nanos(before), dropLimit)
 		if err == nil {
 			err = s.sweepSessions(ctx, before.UnixMilli(), now.UnixMilli())
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if s.opt.MaxBytes > 0 {
+		if err := s.shrink(ctx, now); err != nil {
+			return err
+		}
+	}
+	if err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM overrides WHERE until <= ?)`, dropOverrides(now.UnixMilli())); err != nil {
+		return err
 	}
 	day := now.Add(-record.KeyLife).UnixMilli()
 	err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM idempotency WHERE seq = (SELECT min(seq) FROM idempotency) AND reserved <= ?)`,
@@ -62,11 +71,9 @@ func (w *drop) apply(c *conn) (err error) {
 	return nil
 }
 
-func dropRecords(before int64) *drop {
-	const old = ` WHERE seq IN (SELECT seq FROM evaluations WHERE seq < ?1 ORDER BY seq LIMIT ?2)`
-	return &drop{args: []any{before, int64(dropLimit)}, texts: []string{
-		`DELETE FROM evaluation_hooks` + old,
-		`DELETE FROM evaluations` + old,
+func dropOverrides(now int64) *drop {
+	return &drop{args: []any{now, int64(dropLimit)}, texts: []string{
+		`DELETE FROM overrides WHERE session IN (SELECT session FROM overrides WHERE until <= ?1 LIMIT ?2)`,
 	}}
 }
 

@@ -1,0 +1,127 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// JSON is a JSON text, redacted: it stays one, and every byte outside a string or
+// number with a secret stays as it is. A number that is one becomes a string. What
+// is no JSON is redacted as plain text. doc itself is not changed.
+func (r *Redactor) JSON(doc []byte) []byte {
+	if len(r.finders) == 0 || len(doc) == 0 {
+		return doc
+	}
+	if !json.Valid(doc) {
+		if clean := r.Text(string(doc)); clean != string(doc) {
+			return []byte(clean)
+		}
+		return doc
+	}
+	var out []byte
+	hits := 0
+	kept := 0    // doc before it is in out
+	before := "" // the string that came last, …
+	key := ""    // … and if a colon followed, the name of what comes next
+	for at := 0; at < len(doc); {
+		end := tokenEnd(doc, at)
+		switch token := doc[at:end]; {
+		case token[0] == '"' || number(token):
+			text := textOf(token)
+			var clean string
+			if hits < mostHits {
+				clean = r.value(key, text)
+			} else {
+				clean = r.roughly(text)
+			}
+			if clean != text {
+				hits++
+				out = append(append(out, doc[kept:at]...), quoted(clean)...)
+				kept = end
+			}
+			before, key = text, ""
+		case token[0] == ':':
+			key = before
+		case !space(token[0]):
+			key = ""
+		}
+		at = end
+	}
+	if kept == 0 {
+		return doc
+	}
+	return append(out, doc[kept:]...)
+}
+
+// roughly is for a document full of secrets, whose making must not hold up a
+// decision: a string that may have one goes whole.
+func (r *Redactor) roughly(text string) string {
+	could := r.hints.in(text)
+	for i, f := range r.finders {
+		if bit := uint64(1) << i; could&bit != 0 && (r.hints.all&bit != 0 || len(f.find(text, nil)) > 0) {
+			if name := marks().FindString(text); len(name) == len(text) {
+				return text
+			}
+			return "[redacted:" + f.name + "]"
+		}
+	}
+	return text
+}
+
+// value redacts what a field holds, which some patterns know by its name.
+func (r *Redactor) value(key, text string) string {
+	text = r.Text(text)
+	if lower := strings.ToLower(key); len(key) <= 64 && (strings.HasSuffix(lower, "key") || strings.HasSuffix(lower, "authorization")) {
+		if clean, found := strings.CutPrefix(r.Text(key+"="+text), key+"="); found {
+			return clean
+		}
+	}
+	return text
+}
+
+// tokenEnd is where the token of valid JSON ends that begins at a place: a string,
+// a number or word, one other character.
+func tokenEnd(doc []byte, at int) int {
+	c := doc[at]
+	switch {
+	case c == '"':
+		for at++; doc[at] != '"'; at++ {
+			if doc[at] == '\\' {
+				at++
+			}
+		}
+		return at + 1
+	case c == '-' || digit(c):
+		for at < len(doc) && (wordly(doc[at]) || doc[at] == '-' || doc[at] == '+' || doc[at] == '.') {
+			at++
+		}
+		return at
+	}
+	return at + 1
+}
+
+func number(token []byte) bool { return token[0] == '-' || digit(token[0]) }
+
+func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// textOf is what a string stands for, and of a number its digits.
+func textOf(token []byte) string {
+	if token[0] != '"' {
+		return string(token)
+	}
+	inner := token[1 : len(token)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	var text string
+	_ = json.Unmarshal(token, &text) // it is valid
+	return text
+}
+
+// quoted is the text as a JSON string.
+func quoted(text string) []byte {
+	b, _ := json.Marshal(text) // a string always is
+	return b
+}
