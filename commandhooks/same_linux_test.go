@@ -67,7 +67,8 @@ var bashBehaviours = []behaviour{
 	{name: "limits", script: `ulimit -S -a; ulimit -H -a`, boxed: true},
 	{name: "open descriptors", script: `for n in {0..254}; do [ -e /proc/$$/fd/$n ] && echo $n; done; exec ls /proc/self/fd`},
 	{name: "processes", script: `for p in /proc/[0-9]*; do echo $p $(tr '\0' ' ' < $p/cmdline | cut -c1-60); done; echo $$ $PPID $BASHPID $SHLVL`, boxed: true},
-	{name: "its status", script: `grep -E '^(Name|Umask|Groups|Sig|Shd|Cap|NoNewPrivs|Seccomp|Threads|NSpid|Uid|Gid|FDSize)' /proc/$$/status`, boxed: true},
+	{name: "its status", boxed: true, script: "while read -r key value; do case $key in Name:|Umask:|Uid:|Gid:|Groups:|NSpid:|FDSize:|Threads:|Sig*|Shd*|Cap*|NoNewPrivs:|Seccomp:)\n" +
+		"echo $key $value; esac; done < /proc/$$/status"},
 	{name: "command line", script: `tr '\0' '|' < /proc/$$/cmdline`, boxed: true},
 	{name: "its own directory", script: `ls -lA --time-style=+ /hook | tail -n +2; stat -c '%a %u %g %F %n' /hook /hook/*`, boxed: true},
 	{name: "what lies in the root", script: `ls -A /; ls -A /tmp /dev /dev/shm /etc`, boxed: true},
