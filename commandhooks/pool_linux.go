@@ -55,7 +55,7 @@ const (
 	// settleTime is what an answer has to leave after its hook has ended.
 	settleTime = 5 * time.Millisecond
 	// maxShapes bounds what callers can make the gate remember by ever new
-	// directories.
+	// directories and conversations.
 	maxShapes = 64
 	// arrivalsKept are enough to tell the busiest shape: see wants.
 	arrivalsKept = 64
@@ -82,7 +82,7 @@ func (p *pool) take(id shapeID, j job) *ahead {
 	}
 	s := p.shapes[id]
 	if s == nil {
-		if len(p.shapes) >= maxShapes {
+		if len(p.shapes) >= maxShapes && !p.forget() {
 			return nil
 		}
 		j.stdin, j.script = nil, kept(j.script)
@@ -99,6 +99,20 @@ func (p *pool) take(id shapeID, j job) *ahead {
 	w := s.waiting[0]
 	s.waiting = slices.Delete(s.waiting, 0, 1)
 	return w.ahead
+}
+
+// forget makes room for a shape: the one whose last job is longest ago, and that
+// has nothing waiting. The caller has the lock.
+func (p *pool) forget() bool {
+	var oldest shapeID
+	var last time.Time
+	for id, s := range p.shapes {
+		if at := s.arrivals[len(s.arrivals)-1]; len(s.waiting) == 0 && (last.IsZero() || at.Before(last)) {
+			oldest, last = id, at
+		}
+	}
+	delete(p.shapes, oldest)
+	return !last.IsZero()
 }
 
 // kept is all of a script that a shape keeps: that there is one.
@@ -224,12 +238,15 @@ func (p *pool) fill(ctx context.Context) bool {
 	made.since = now
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.shapes[id] != s { // forgotten meanwhile
+		p.trash = append(p.trash, made.end)
+		return true
+	}
 	s.waiting, s.each = append(s.waiting, made), made.bytes
 	return true
 }
 
-// lacking is the shape that lacks most of what it wants, within the bounds. Only
-// the keeper adds and deletes what waits, so that it stays right.
+// lacking is the shape that lacks most of what it wants, within the bounds.
 func (p *pool) lacking(now time.Time) (id shapeID, most *shape) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

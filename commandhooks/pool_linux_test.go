@@ -166,6 +166,27 @@ func TestPool(t *testing.T) {
 			if n := len(m.shapes); n != maxShapes {
 				t.Errorf("%d are known", n)
 			}
+			if warm := m.come(200, 5, time.Second); warm != 3 {
+				t.Errorf("%d of 5 of a new one were warm", warm)
+			}
+			for i := range 1000 {
+				m.take(shapeID{byte(i), byte(i >> 8), 1}, job{})
+			}
+			if n, _ := m.waits(); n != 1 {
+				t.Errorf("%d wait", n)
+			}
+		}},
+		{"what is started for a shape that is forgotten meanwhile is ended", func(t *testing.T) {
+			m := newMade(64<<20, 8)
+			m.come(1, 2, settleTime+10*time.Millisecond) // one is being started
+			for i := range 1000 {
+				m.take(shapeID{byte(i), byte(i >> 8), 1}, job{})
+			}
+			time.Sleep(time.Second)
+			m.close()
+			if m.started.Load() != 1 || m.ended.Load() != 1 {
+				t.Errorf("%d were started, %d ended", m.started.Load(), m.ended.Load())
+			}
 		}},
 		{"closing ends all, and starts no more", func(t *testing.T) {
 			m := newMade(64<<20, 8)

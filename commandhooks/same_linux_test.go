@@ -264,7 +264,7 @@ func TestWarmLinesAreCold(t *testing.T) {
 		if d := cmp.Diff(want, runTraced(t, warm, j)); d != "" || warm.Use().Warm != before+1 {
 			t.Errorf("%s: %d were warm, cold -, warm +\n%s", line, warm.Use().Warm-before, d)
 		}
-		warm.pool.(*pool).forget()
+		forgetAll(warm)
 	}
 }
 
@@ -333,7 +333,7 @@ func TestWarmDiffersAsDocumented(t *testing.T) {
 			if got := runTraced(t, cold, j).Stdout; got != tt.cold {
 				t.Errorf("cold: %q", got)
 			}
-			warm.pool.(*pool).forget()
+			forgetAll(warm)
 			awaitWarm(t, warm, j)
 			if got := runTraced(t, warm, j).Stdout; got != tt.warm {
 				t.Errorf("warm: %q", got)
@@ -342,8 +342,9 @@ func TestWarmDiffersAsDocumented(t *testing.T) {
 	}
 }
 
-// forget ends what waits, and counts no job of before.
-func (p *pool) forget() {
+// forgetAll ends what waits, and counts no job of before.
+func forgetAll(r *Runner) {
+	p := r.pool.(*pool)
 	p.mu.Lock()
 	var all []func()
 	for id, s := range p.shapes {

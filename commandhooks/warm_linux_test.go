@@ -210,7 +210,7 @@ func TestWarmHolds(t *testing.T) {
 		{"no word to the gate", "{ echo >&3; } 2>/dev/null && exit 2; exit 0", "allow"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r.pool.(*pool).forget()
+			forgetAll(r)
 			waitsFor(t, r, planned(t, r, tt.script))
 			before, limit := r.Use().Warm, 20*time.Second
 			if tt.name == "time" {
