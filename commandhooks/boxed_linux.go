@@ -27,8 +27,8 @@ type boxed struct {
 	memory []*os.File // its file systems that a hook can fill
 }
 
-// release puts the limits on the sandbox's first process, examines what it is
-// to see, and lets the hook run.
+// confine puts the limits on the sandbox's first process and examines what it is
+// to see. The hook is held until [boxed.letGo].
 //
 // bwrap dies with the thread that started it, and so with the gate even if that
 // is killed, and process 1 dies with bwrap (--die-with-parent). Each of them
@@ -36,7 +36,7 @@ type boxed struct {
 // gate, and is held; it ends if the gate does. A bwrap that dies between that
 // request and its word to its child, which are microseconds, leaves the child
 // asleep in its set-up for ever: a process too many, and no hook.
-func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential, all []shown) error {
+func (x *boxed) confine(ctx context.Context, l Limits, user *syscall.Credential, all []shown) error {
 	stop := context.AfterFunc(ctx, func() { x.status.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	line, err := x.firstLine()
@@ -61,10 +61,12 @@ func (x *boxed) release(ctx context.Context, l Limits, user *syscall.Credential,
 	if err := x.build(ctx); err != nil {
 		return err
 	}
-	if err := as(user, func() error { return x.examine(all) }); err != nil {
-		return err
-	}
-	_, err = x.latch.WriteString("\n")
+	return as(user, func() error { return x.examine(all) })
+}
+
+// letGo lets the hook run.
+func (x *boxed) letGo() error {
+	_, err := x.latch.WriteString("\n")
 	return err
 }
 
@@ -144,6 +146,18 @@ func (x *boxed) firstLine() ([]byte, error) {
 func (x *boxed) kill() {
 	if x.init != 0 {
 		unix.PidfdSendSignal(x.pidfd, unix.SIGKILL, nil, 0)
+	}
+}
+
+// awaitEnd returns when process 1 has ended, which takes no longer than
+// killGrace after a kill, but in a kernel that hangs.
+func (x *boxed) awaitEnd() {
+	for deadline := time.Now().Add(killGrace); ; {
+		left := time.Until(deadline).Milliseconds()
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(x.pidfd), Events: unix.POLLIN}}, max(int(left), 0))
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
 	}
 }
 

@@ -29,6 +29,10 @@ type bubblewrap struct {
 	group   []byte
 	hosts   []byte
 	environ []string
+	// pool has sandboxes that were started ahead, with aheadDir for their
+	// scripts; nil: each is started when its hook is.
+	pool     *pool
+	aheadDir string
 }
 
 // Inside, a hook is this user; it is the gate's own user outside.
@@ -121,9 +125,6 @@ func (b *bubblewrap) systemArgs() []string {
 		"--size", strconv.FormatInt(b.opt.Limits.TempSize, 10), "--perms", "1777", "--tmpfs", "/tmp",
 		// Nothing in it is a hook's to change, its own oom_score_adj least of all.
 		"--remount-ro", "/proc")
-	if b.tools.ownJQ {
-		args = append(args, "--ro-bind", b.tools.jq, scriptDir+"/jq")
-	}
 	return args
 }
 
@@ -133,11 +134,15 @@ func (b *bubblewrap) systemArgs() []string {
 type sandbox struct {
 	args    []string
 	files   []*os.File
-	mounted []mounted // of its own, beside the system's
-	hidden  []string  // empty file systems that become read-only at the end
-	shown   []shown   // what bwrap mounts by path
-	lost    bool      // a transcript could not be brought in
-	err     error     // the first thing that went wrong
+	user    *syscall.Credential // who the hook is outside
+	dir     string              // where it starts
+	environ []string
+	mounted []mounted     // of its own, beside the system's
+	hidden  []string      // empty file systems that become read-only at the end
+	covered []os.FileInfo // what lies below the hidden paths
+	shown   []shown       // what bwrap mounts by path
+	lost    bool          // a transcript could not be brought in
+	err     error         // the first thing that went wrong
 }
 
 // pass hands a file to bwrap and answers its number there.
@@ -207,41 +212,84 @@ func (s *sandbox) close() {
 	}
 }
 
+// latchFD is the descriptor on which a sandbox is told to go on.
+const latchFD = 3
+
 // latched is a shell's program that becomes the hook once the gate has written
-// a line to descriptor 3. Where that ends without one, the gate is dead, and no
+// a line to [latchFD]. Where that ends without one, the gate is dead, and no
 // line of the hook is run.
 const latched = failsafe + `read -r go <&3 && exec "$@" 3<&-`
 
-// start puts the sandbox together, holds it until its limits are set, and lets
-// it go.
+// start lets a sandbox go that was started ahead, where there is one that shows
+// the same; else it puts one together, holds it until its limits are set, and
+// lets it go.
 func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
-	if _, err := os.Stat(j.interpreter.file); err != nil {
-		return nil, couldNotStart(j.interpreter.file, err)
-	}
-	user := b.user
-	s := &sandbox{args: append([]string{b.file}, b.system...), files: append([]*os.File{}, stdio[:]...)}
-	defer s.close()
-	_, latch := s.tell() // the first that is passed has the number 3
-	defer latch.Close()
-	dir, failure := "/tmp", (*gate.Failure)(nil)
-	if j.rooted {
-		user, dir, failure = b.mountRoot(s, j.cwd)
-	} else if ws, why := b.opt.Workspace.find(j.cwd); why == "" {
-		user, failure = b.mountWorkspace(s, ws)
-		dir = ws.path
-	}
+	s, failure := b.prepare(j)
 	if failure != nil {
 		return nil, failure
 	}
-	b.hide(s, user)
+	defer s.close()
+	if p := b.startAhead(s, j); p != nil {
+		return p, nil
+	}
+	if j.script != "" {
+		s.add("--perms", "0555", "--file", s.content([]byte(j.script)), j.scriptFile())
+	}
+	p, box, failure := b.hold(ctx, s, latched, j, stdio)
+	if failure != nil {
+		return nil, failure
+	}
+	defer box.latch.Close()
+	if err := box.letGo(); err != nil {
+		abandon(p.main)
+		box.clear()
+		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
+	}
+	return p, nil
+}
+
+// prepare works out what the hook is to see, who it is, and where it starts. The
+// streams and the latch are still missing, and so is the script.
+func (b *bubblewrap) prepare(j job) (*sandbox, *gate.Failure) {
+	if _, err := os.Stat(j.interpreter.file); err != nil {
+		return nil, couldNotStart(j.interpreter.file, err)
+	}
+	s := &sandbox{args: append([]string{b.file}, b.system...), files: make([]*os.File, latchFD+1), user: b.user, dir: "/tmp",
+		environ: withHost(b.environ, j.env)}
+	failure := b.mount(s, j)
+	if failure != nil {
+		s.close()
+		return nil, failure
+	}
+	return s, nil
+}
+
+// mount adds what differs from hook to hook.
+func (b *bubblewrap) mount(s *sandbox, j job) (failure *gate.Failure) {
+	if j.rooted {
+		s.user, s.dir, failure = b.mountRoot(s, j.cwd)
+	} else if ws, why := b.opt.Workspace.find(j.cwd); why == "" {
+		s.user, failure = b.mountWorkspace(s, ws)
+		s.dir = ws.path
+	}
+	if failure != nil {
+		return failure
+	}
+	b.hide(s, s.user)
 	for _, path := range j.transcripts {
-		if failure := b.mountTranscript(s, path, j.isTranscript, user); failure != nil {
-			return nil, failure
+		if failure := b.mountTranscript(s, path, j.isTranscript, s.user); failure != nil {
+			return failure
 		}
 	}
-	script := filepath.Join(scriptDir, j.fileName)
-	if j.script != "" {
-		s.add("--perms", "0555", "--file", s.content([]byte(j.script)), script)
+	return nil
+}
+
+// hold starts the sandbox and holds it, limited and examined, in a shell that
+// runs a program with the hook's command line as its arguments.
+func (b *bubblewrap) hold(ctx context.Context, s *sandbox, program string, j job, stdio [3]*os.File) (*process, *boxed, *gate.Failure) {
+	copy(s.files, stdio[:])
+	if b.tools.ownJQ {
+		s.add("--ro-bind", b.tools.jq, scriptDir+"/jq")
 	}
 	s.add("--file", s.content(b.passwd), "/etc/passwd", "--file", s.content(b.group), "/etc/group")
 	if !b.opt.Network {
@@ -250,38 +298,44 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	for _, hidden := range s.hidden {
 		s.add("--remount-ro", hidden)
 	}
-	statusFD, status := s.hear()
-	blockFD, block := s.tell()
-	defer block.Close()
-	s.add("--remount-ro", "/", "--chdir", dir, "--seccomp", s.content(b.filter), "--json-status-fd", statusFD, "--block-fd", blockFD)
-	s.add("--", "/bin/sh", "-c", latched, "hook")
-	s.add(j.argv(script)...)
-	box := &boxed{status: status, block: block, latch: latch}
-	p, failure := b.launch(ctx, s, user, stdio, withHost(b.environ, j.env), box)
+	box := &boxed{}
+	var err error
+	if s.files[latchFD], box.latch, err = os.Pipe(); err != nil {
+		s.fail(err)
+	}
+	var statusFD, blockFD string
+	statusFD, box.status = s.hear()
+	blockFD, box.block = s.tell()
+	defer box.block.Close()
+	s.add("--remount-ro", "/", "--chdir", s.dir, "--seccomp", s.content(b.filter), "--json-status-fd", statusFD, "--block-fd", blockFD)
+	s.add("--", "/bin/sh", "-c", program, "hook")
+	s.add(j.argv(j.scriptFile())...)
+	p, failure := b.launch(ctx, s, stdio, box)
 	if failure != nil {
+		box.latch.Close()
 		box.clear()
 	}
-	return p, failure
+	return p, box, failure
 }
 
 // launch starts bwrap. It has a process group of its own, since a Ctrl-C at the
 // gate's terminal lets running hooks finish.
-func (b *bubblewrap) launch(ctx context.Context, s *sandbox, user *syscall.Credential, stdio [3]*os.File, environ []string, box *boxed) (*process, *gate.Failure) {
+func (b *bubblewrap) launch(ctx context.Context, s *sandbox, stdio [3]*os.File, box *boxed) (*process, *gate.Failure) {
 	if s.err != nil {
 		return nil, failed(gate.Internal, "files for the sandbox: %v", s.err)
 	}
-	if user != nil {
+	if s.user != nil {
 		for _, f := range stdio { // else it could not open /dev/stderr
-			_ = f.Chown(int(user.Uid), int(user.Gid)) // a hook that needs it says so itself
+			_ = f.Chown(int(s.user.Uid), int(s.user.Gid)) // a hook that needs it says so itself
 		}
 	}
-	bwrap, err := os.StartProcess(b.file, s.args, &os.ProcAttr{Dir: "/", Env: environ, Files: s.files,
-		Sys: &syscall.SysProcAttr{Credential: user, Setpgid: true}})
+	bwrap, err := os.StartProcess(b.file, s.args, &os.ProcAttr{Dir: "/", Env: s.environ, Files: s.files,
+		Sys: &syscall.SysProcAttr{Credential: s.user, Setpgid: true}})
 	s.close()
 	if err != nil {
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not be started: %v", err)
 	}
-	if err := box.release(ctx, b.opt.Limits, user, s.shown); err != nil {
+	if err := box.confine(ctx, b.opt.Limits, s.user, s.shown); err != nil {
 		abandon(bwrap)
 		if failure, ok := errors.AsType[*gate.Failure](err); ok {
 			return nil, failure

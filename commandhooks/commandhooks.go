@@ -138,6 +138,12 @@ type Options struct {
 	// Parallel is how many hooks run at once, over all events; further ones
 	// wait, within their timeouts, those of AX Code before theirs. At least 1.
 	Parallel int
+	// Pool is how much memory in bytes may be held by sandboxes that are started
+	// before their hooks, a script's interpreter running, for the kinds of hooks
+	// that ran of late; no more of them wait than Parallel. Each has one hook and is
+	// then replaced. What a hook can tell of it is in docs/writing-hooks.md. 0: each
+	// sandbox is started when its hook is. Bubblewrap only; see [Runner.Close].
+	Pool int64
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them, but as HostEnv.
 	Env map[string]string
@@ -166,8 +172,8 @@ type Status struct {
 	JQ      string `json:"jq"` // empty: scripts find no jq
 }
 
-// Runner is the [gate.Evaluator] of command hooks. Make one with [New]; it
-// holds nothing that needs closing.
+// Runner is the [gate.Evaluator] of command hooks. Make one with [New], and
+// close it if its options have a Pool.
 type Runner struct {
 	opt    Options
 	tools  tools
@@ -177,7 +183,16 @@ type Runner struct {
 	axCode chan struct{} // slots of AX Code's hooks, which have one of the others too
 	root   *rootDir      // nil: Options.Root is not set
 
-	started, unstarted atomic.Uint64
+	pool keeper // nil: no sandbox is started ahead
+
+	cold, warm, unstarted atomic.Uint64 // jobs, by how their sandboxes were started
+}
+
+// keeper has sandboxes wait for jobs.
+type keeper interface {
+	answered()                   // a hook has ended
+	waits() (n int, bytes int64) // what waits now
+	close()
 }
 
 // New finds the interpreters and tries the sandbox by running a script in it.
@@ -238,6 +253,9 @@ func (o Options) validate() error {
 	if !slices.Contains([]Access{NoWorkspace, ReadOnly, ReadWrite}, o.Workspace.Access) {
 		errs = append(errs, fmt.Errorf("sandbox workspace %q is unknown: want none, read-only or read-write", o.Workspace.Access))
 	}
+	if o.Pool < 0 {
+		errs = append(errs, fmt.Errorf("sandbox pool is %d bytes: at least 0", o.Pool))
+	}
 	if o.Parallel < 1 {
 		errs = append(errs, fmt.Errorf("sandbox parallel is %d: at least 1", o.Parallel))
 	}
@@ -255,20 +273,43 @@ type Use struct {
 	// Started are the hooks whose process was started since New, Failed those
 	// whose process could not be.
 	Started, Failed uint64
+	// Warm are those of Started that had a sandbox started ahead.
+	Warm uint64
+	// Waiting sandboxes were started ahead and have no hook yet, and hold so
+	// many bytes.
+	Waiting      int
+	WaitingBytes int64
 }
 
 // Use is how things are now.
 func (r *Runner) Use() Use {
-	return Use{Running: len(r.slots), Limit: cap(r.slots), Started: r.started.Load(), Failed: r.unstarted.Load()}
+	u := Use{Running: len(r.slots), Limit: cap(r.slots), Failed: r.unstarted.Load(), Warm: r.warm.Load()}
+	u.Started = u.Warm + r.cold.Load()
+	if r.pool != nil {
+		u.Waiting, u.WaitingBytes = r.pool.waits()
+	}
+	return u
+}
+
+// Close ends the sandboxes that wait for hooks, and starts no more ahead. Hooks
+// that run go on, and further ones can be run. The error is always nil.
+func (r *Runner) Close() error {
+	if r.pool != nil {
+		r.pool.close()
+	}
+	return nil
 }
 
 // launch starts a job, and counts it.
 func (r *Runner) launch(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
 	p, failure := r.start(ctx, j, stdio)
-	if failure != nil {
+	switch {
+	case failure != nil:
 		r.unstarted.Add(1)
-	} else {
-		r.started.Add(1)
+	case p.streams != nil:
+		r.warm.Add(1)
+	default:
+		r.cold.Add(1)
 	}
 	return p, failure
 }
@@ -302,7 +343,12 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure := take(ctx, r.slots); failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	defer func() { <-r.slots }()
+	defer func() {
+		<-r.slots
+		if r.pool != nil {
+			r.pool.answered()
+		}
+	}()
 	e, failure := own(ctx, r.launch, j)
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}

@@ -18,7 +18,7 @@ const killedGate = "STOPGATE_TEST_KILLED_GATE"
 
 // TestKilledGateLeavesNoHook: a gate that is killed while it starts a hook, or
 // just after, takes the hook with it, and none has run without limits. What may
-// be left is a bwrap that sleeps in its set-up (see boxed.release).
+// be left is a bwrap that sleeps in its set-up (see boxed.confine).
 func TestKilledGateLeavesNoHook(t *testing.T) {
 	newRunner(t, Options{})
 	ours, err := filters(os.Getpid())
@@ -29,14 +29,7 @@ func TestKilledGateLeavesNoHook(t *testing.T) {
 		dir := openDir(t)
 		giveToSandbox(t, dir)
 		killGate(t, dir, time.Duration(i)*750*time.Microsecond)
-		var left []int
-		for range 500 { // 5 s, for ends that take milliseconds
-			if left = processesNaming(t, dir); len(left) == 0 {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		for _, pid := range left {
+		for _, pid := range soonLeft(t, dir) {
 			if n, err := filters(pid); err == nil && n > ours {
 				t.Errorf("round %d: process %d outlives its gate", i, pid)
 			}

@@ -103,7 +103,9 @@ func (b *bubblewrap) owner(info os.FileInfo) *syscall.Credential {
 func (b *bubblewrap) hide(s *sandbox, user *syscall.Credential) {
 	reachable := func(real string) bool { return user == nil || permits(filepath.Dir(real), user, 0o1) }
 	for _, hidden := range b.opt.Workspace.hiddenIn(append(s.mounted, b.mounted...), reachable) {
-		if info, err := os.Stat(hidden.source); err == nil && info.IsDir() {
+		info, err := os.Stat(hidden.source)
+		s.covered = append(s.covered, info)
+		if err == nil && info.IsDir() {
 			s.add("--size", "4096", "--perms", "0555", "--tmpfs", hidden.path)
 			s.hidden = append(s.hidden, hidden.path)
 		} else {

@@ -21,6 +21,8 @@ type job struct {
 	isTranscript func(path string, info os.FileInfo) bool
 	cwd          string // the agent's working directory
 	rooted       bool   // Options.Root is / for it
+	// once: what it finds in its environment is of this event alone.
+	once bool
 	// env is over what every hook finds in its environment; see withHost.
 	env map[string]string
 }
@@ -56,7 +58,7 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 	case gate.ClaudeCode:
 		j.forClaudeCode(in.Hook)
 	case gate.AXCode:
-		j.env = axCodeEnv(r.opt.HostEnv, in)
+		j.env, j.once = axCodeEnv(r.opt.HostEnv, in), true
 		return j, nil // it knows of no conversation
 	}
 	if in.Transcript != nil {
@@ -112,6 +114,9 @@ func firstLine(s string) string {
 // there is not the hook's, and a shell may give up with 2, which would be a
 // block: 125 is what other programs that start a program exit with.
 const failsafe = "trap 'exit 125' EXIT; "
+
+// scriptFile is where a sandbox has the job's script.
+func (j job) scriptFile() string { return scriptDir + "/" + j.fileName }
 
 // argv is the command line that runs the job; file is where its script lies.
 func (j job) argv(file string) []string {

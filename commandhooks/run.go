@@ -13,8 +13,8 @@ import (
 // away, so that a flood neither blocks the script nor fills the memory.
 const keepBytes = 1 << 20
 
-// A launcher starts a job with its three standard streams. A failure means
-// that no line of the hook was run.
+// A launcher starts a job with its three standard streams, or with streams that
+// it has already. A failure means that no line of the hook was run.
 type launcher func(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure)
 
 // process is a hook's main process after it was started.
@@ -33,6 +33,9 @@ type process struct {
 	used  func() int64
 	limit int64
 	lost  bool // the hook was not shown its transcript
+	// streams are those of a process that was started ahead, which has its input
+	// from there; nil: those that its launcher was given.
+	streams *streams
 }
 
 // How much memory a hook uses is looked at from watchAfter on: most hooks have
@@ -60,11 +63,12 @@ func run(ctx context.Context, start launcher, j job) (ending, *gate.Failure) {
 		return ending{timedOut: true}, nil
 	}
 	began := time.Now()
-	s, err := openStreams(j.stdin)
+	s, err := openStreams()
 	if err != nil {
 		return ending{}, failed(gate.Internal, "pipes for the hook: %v", err)
 	}
-	defer s.close()
+	defer func() { s.close() }()
+	s.feed(j.stdin)
 	p, failure := start(ctx, j, s.child)
 	s.closeChild()
 	if failure != nil {
@@ -76,6 +80,10 @@ func run(ctx context.Context, start launcher, j job) (ending, *gate.Failure) {
 		return ending{}, failure
 	}
 	defer p.clear()
+	if p.streams != nil {
+		s.close()
+		s = p.streams
+	}
 	s.pump()
 
 	state, why := p.wait(ctx)
@@ -172,8 +180,8 @@ type streams struct {
 // pipeBytes fit in a pipe of the smallest usual size without a reader.
 const pipeBytes = 4096
 
-func openStreams(stdin []byte) (*streams, error) {
-	s := &streams{content: stdin}
+func openStreams() (*streams, error) {
+	s := &streams{}
 	var err error
 	if s.child[0], s.input, err = os.Pipe(); err != nil {
 		return nil, err
@@ -185,12 +193,17 @@ func openStreams(stdin []byte) (*streams, error) {
 			return nil, err
 		}
 	}
+	return s, nil
+}
+
+// feed gives the hook its input; what does not fit in the pipe is left to pump.
+func (s *streams) feed(stdin []byte) {
+	s.content = stdin
 	if len(stdin) <= pipeBytes {
 		_, _ = s.input.Write(stdin) // cannot block: a pipe takes this much
 		s.input.Close()
 		s.input = nil
 	}
-	return s, nil
 }
 
 func (s *streams) closeChild() {

@@ -47,6 +47,9 @@ func (r *Runner) enterBubblewrap(ctx context.Context) {
 		return
 	}
 	r.start, r.status.Working = b.start, true
+	if r.opt.Pool > 0 {
+		r.keepAhead(b)
+	}
 }
 
 // selfTestTime is ample for one bash in a sandbox on a busy machine.

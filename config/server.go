@@ -39,6 +39,7 @@ type Sandbox struct {
 	Workspace      Workspace
 	WorkspaceRoots []string // directories that a workspace may lie under
 	Limits         SandboxLimits
+	Pool           int64 // bytes of sandboxes that a server starts ahead; 0: none
 }
 
 // SandboxMode names what a script is confined by.

@@ -60,10 +60,15 @@ func (t timed) observe(operation string, began time.Time, err *error) {
 }
 
 // ScriptUse is what command hooks take of the machine: how many have a slot and
-// may, and how many were started, or could not be, since the start.
+// may, and how many were started, or could not be, since the start; how many of
+// these had a sandbox that was started ahead (Warm), and what such sandboxes wait
+// now, with how many bytes.
 type ScriptUse struct {
 	Running, Limit  int
 	Started, Failed uint64
+	Warm            uint64
+	Waiting         int
+	WaitingBytes    int64
 }
 
 // Scripts shows what command hooks take. It is called once.
@@ -76,8 +81,16 @@ func (m *Metrics) Scripts(use func() ScriptUse) {
 	gauge := func(name, help string, value func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
+	sandboxes := func(start string, count func(ScriptUse) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "stopgate_script_sandboxes_total",
+			Help:        "Scripts that were started, by whether their sandbox was started ahead (warm) or for them (cold).",
+			ConstLabels: prometheus.Labels{"start": start}}, func() float64 { return float64(count(use())) })
+	}
 	m.registry.MustRegister(
 		gauge("stopgate_scripts_running", "Scripts that run now.", func() int { return use().Running }),
 		gauge("stopgate_scripts_limit", "Scripts that may run at once; more wait, inside their own timeout.", func() int { return use().Limit }),
+		sandboxes("warm", func(u ScriptUse) uint64 { return u.Warm }), sandboxes("cold", func(u ScriptUse) uint64 { return u.Started - u.Warm }),
+		gauge("stopgate_script_sandboxes_waiting", "Sandboxes that were started ahead and have no script yet.", func() int { return use().Waiting }),
+		gauge("stopgate_script_sandboxes_waiting_bytes", "Memory that these hold.", func() int { return int(use().WaitingBytes) }),
 		starts("started", func() uint64 { return use().Started }), starts("failed", func() uint64 { return use().Failed }))
 }

@@ -137,7 +137,11 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 	if texts != nil || data == shared {
 		cfg.Retention.TranscriptsMaxSize = 0 // the store's matter, or the server's
 	}
-	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, commandOptions(cfg, getenv), getenv)
+	commands := commandOptions(cfg, getenv)
+	if data == alone { // others ask once and end
+		commands.Pool = cfg.Sandbox.Pool
+	}
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, commands, getenv)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -181,6 +185,9 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	errs = append(errs, err)
 	a.runner, err = commandhooks.New(ctx, commands)
 	errs = append(errs, err)
+	if a.runner != nil {
+		a.closers = append(a.closers, a.runner.Close)
+	}
 	a.models, err = openModels(ctx, cfg.Models)
 	errs = append(errs, err)
 	a.judging = prompthooks.Options{Model: a.models.find, Fallback: a.models.inPlaceOf, Price: a.models.price, MaxRounds: cfg.Limits.JudgeRounds,
