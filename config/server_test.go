@@ -48,7 +48,7 @@ func TestServerDefaults(t *testing.T) {
 		Data:   "/home/dev/.local/state/stopgate",
 		HTTP:   HTTP{ShutdownGrace: 30 * time.Second}, HTTPHooks: HTTPHooks{Connections: 256},
 		Models: Models{Providers: map[string]Provider{}, Tiers: map[string]string{}, Named: map[string]string{}, Probe: "http://127.0.0.1:11434"},
-		Sandbox: Sandbox{Mode: SandboxAuto, Workspace: WorkspaceNone, Pool: 64 << 20,
+		Sandbox: Sandbox{Mode: SandboxAuto, Workspace: WorkspaceNone,
 			Limits: SandboxLimits{Memory: 512 << 20, Processes: 64, FileSize: 64 << 20, OpenFiles: 256, CPU: 5 * time.Minute}},
 		Transcripts: Transcripts{MaxSize: 2 << 30, MaxLine: 16 << 20, Roots: []string{"/home/dev/.claude/projects", "/home/dev/.codex/sessions",
 			"/home/dev/.copilot/session-state", "/home/dev/.gemini/tmp", "/home/dev/.qwen/projects"}},

@@ -179,7 +179,7 @@ func (r *serverReader) sandbox(o *object) Sandbox {
 		Network:        o.flag("network"),
 		Workspace:      Workspace(choice(o, "workspace", string(WorkspaceNone), string(WorkspaceReadOnly), string(WorkspaceReadWrite))),
 		WorkspaceRoots: r.paths(o, "workspace_roots", nil),
-		Pool:           size(o, "pool", 64<<20, 0), // some twelve with Python, or fifty with bash
+		Pool:           size(o, "pool", 0, 0),
 	}
 	l := section(o, "limits")
 	defer l.unknown(true)
