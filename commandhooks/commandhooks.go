@@ -28,6 +28,7 @@ import (
 	"sync/atomic"
 
 	"stopgate/gate"
+	"stopgate/internal/places"
 	"stopgate/internal/scratch"
 )
 
@@ -136,7 +137,8 @@ type Options struct {
 	// number.
 	AsRoot bool
 	// Parallel is how many hooks run at once, over all events; further ones
-	// wait, within their timeouts, those of AX Code before theirs. At least 1.
+	// wait, within their timeouts, those of AX Code before theirs. One whose turn
+	// would come too late is not asked, and hears so at once. At least 1.
 	Parallel int
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them, but as HostEnv.
@@ -173,9 +175,9 @@ type Runner struct {
 	tools  tools
 	start  launcher // nil when no hook can be run
 	status Status
-	slots  chan struct{}
-	axCode chan struct{} // slots of AX Code's hooks, which have one of the others too
-	root   *rootDir      // nil: Options.Root is not set
+	slots  *places.Places
+	axCode *places.Places // slots of AX Code's hooks, which have one of the others too
+	root   *rootDir       // nil: Options.Root is not set
 
 	started, unstarted atomic.Uint64
 }
@@ -200,7 +202,7 @@ func New(ctx context.Context, opt Options) (*Runner, error) {
 	}
 	closeOnExec()
 	scratch.Sweep("") // of gates that were killed
-	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), axCode: make(chan struct{}, axCodeParallel), status: Status{Mode: opt.Mode}, root: root}
+	r := &Runner{opt: opt, slots: places.New(opt.Parallel), axCode: places.New(axCodeParallel), status: Status{Mode: opt.Mode}, root: root}
 	switch opt.Mode {
 	case Off:
 		r.status.Reason = "command hooks are switched off (sandbox mode off)"
@@ -259,7 +261,7 @@ type Use struct {
 
 // Use is how things are now.
 func (r *Runner) Use() Use {
-	return Use{Running: len(r.slots), Limit: cap(r.slots), Started: r.started.Load(), Failed: r.unstarted.Load()}
+	return Use{Running: r.slots.Taken(), Limit: r.slots.Limit(), Started: r.started.Load(), Failed: r.unstarted.Load()}
 }
 
 // launch starts a job, and counts it.
@@ -294,15 +296,17 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	own := run
 	if in.Hook.Dialect == gate.AXCode {
 		own = inOwnTime(in.Hook.Timeout)
-		if failure := take(ctx, r.axCode); failure != nil {
-			return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
+		leave, err := r.axCode.Take(ctx)
+		if err != nil {
+			return crowded(r.axCode, err)
 		}
-		defer func() { <-r.axCode }()
+		defer leave()
 	}
-	if failure := take(ctx, r.slots); failure != nil {
-		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
+	leave, err := r.slots.Take(ctx)
+	if err != nil {
+		return crowded(r.slots, err)
 	}
-	defer func() { <-r.slots }()
+	defer leave()
 	e, failure := own(ctx, r.launch, j)
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
@@ -310,20 +314,12 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	return judge(in.Hook, in.Event.Name, e)
 }
 
-// take waits for a slot, which the caller gives back. One that is free is taken
-// even if the time is up, so that a hook without time ends as its dialect has it.
-func take(ctx context.Context, slots chan struct{}) *gate.Failure {
-	select {
-	case slots <- struct{}{}:
-		return nil
-	default:
+// crowded is the verdict of a hook that had no place to run.
+func crowded(p *places.Places, err error) gate.Verdict {
+	if errors.Is(err, places.ErrFull) {
+		return noVerdict(gate.Overloaded, "no slot will come free in time: %d command hooks run, and others wait already", p.Limit())
 	}
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return failed(gate.Overloaded, "no slot came free in time: %d command hooks were running", cap(slots))
-	}
+	return noVerdict(gate.Overloaded, "no slot came free in time: %d command hooks were running", p.Limit())
 }
 
 // noVerdict is the verdict of a hook that could not be asked.
