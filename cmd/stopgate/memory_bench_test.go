@@ -43,13 +43,14 @@ type served struct {
 }
 
 // startServe starts the program that TestMain has put into PATH, on a temporary
-// data directory, and stops it at the benchmark's end.
-func startServe(b *testing.B) served {
+// data directory and with more environment, and stops it at the benchmark's end.
+func startServe(b *testing.B, env ...string) served {
 	b.Helper()
 	addr := "127.0.0.1:" + freePort(b)
 	var log bytes.Buffer
 	cmd := exec.Command("stopgate", "serve", "--listen", addr, "--data", b.TempDir())
 	cmd.Stderr = &log
+	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
