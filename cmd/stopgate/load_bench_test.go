@@ -31,7 +31,8 @@ const (
 // not be sent in time counts as late. "own" is the answer's time without the
 // model's and without what the answer says of the script's; "echo" is what this
 // machine and the generator make of the least server; "lag" is how late requests
-// left.
+// left; "server-cpu" is processor time of the server, scripts not counted, which a
+// busy machine changes least.
 func BenchmarkLoad(b *testing.B) {
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -50,6 +51,7 @@ func BenchmarkLoad(b *testing.B) {
 	echoAddr := listen(b, bare)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: loadRate}}
 	var gate, plain arrivals
+	before := server.cpu(b)
 	for b.Loop() {
 		gate.turn(b, client, "http://"+server.addr, loadKind)
 		plain.turn(b, client, "http://"+echoAddr, func(int) string { return "none" })
@@ -61,6 +63,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(plain.percentile("none", 50), "echo-p50-ms")
 	b.ReportMetric(plain.percentile("none", 99), "echo-p99-ms")
 	b.ReportMetric(gate.percentile("lag", 99), "lag-p99-ms")
+	b.ReportMetric(float64((server.cpu(b)-before).Microseconds())/1000/float64(len(gate.took["lag"])), "server-cpu-ms/req")
 }
 
 // loadKind is what the n-th request meets.

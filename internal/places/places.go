@@ -17,7 +17,7 @@ var ErrFull = errors.New("no place will be free in time")
 
 // Places are a number of places. Make them with [New].
 type Places struct {
-	free chan struct{} // has room for each place that is free
+	free chan struct{} // has room for as many as there are free places
 
 	mu      sync.Mutex
 	waiting int
@@ -28,8 +28,10 @@ type Places struct {
 // New makes n places, at least one.
 func New(n int) *Places { return &Places{free: make(chan struct{}, max(n, 1))} }
 
-// Taken is how many places are taken now, and Limit how many there are.
+// Taken is how many places are taken now.
 func (p *Places) Taken() int { return len(p.free) }
+
+// Limit is how many places there are.
 func (p *Places) Limit() int { return cap(p.free) }
 
 // Take waits for a place in the order of coming; leave gives it back and is called
