@@ -147,3 +147,19 @@ func FuzzDecodeNative(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkDecodeNative reads an event of 8 KB, its result without escapes and with.
+func BenchmarkDecodeNative(b *testing.B) {
+	for name, words := range map[string]string{"plain": "func main runs the server and waits for it. ", "escaped": `func main runs the server\n and waits \"for it\". `} {
+		body := []byte(`{"hook_event_name":"PostToolUse","agent_name":"a","session_id":"s","current_turn":7,"max_turns":50,"tool_name":"ReadFile","tool_input":{"path":"src/main.go"},"tool_succeeded":true,"tool_result":"` +
+			strings.Repeat(words, 8000/len(words)) + `"}`)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := DecodeNative(body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
