@@ -32,10 +32,11 @@ system: # Install the system programs that are missing, else say which to instal
 	  else echo "please install:$$missing (Debian: sudo apt-get install$$missing)"; exit 1; fi; fi
 
 .PHONY: build
-build: ## Build bin/stopgate
+build: ## Build bin/stopgate, and bin/stopgate-hook beside it
 	@echo "building $(BIN) (the first time takes a few minutes: it compiles SQLite and the model SDKs) …"
 	@go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/stopgate
-	@echo "built $(BIN)"
+	@go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN)-hook ./cmd/stopgate-hook
+	@echo "built $(BIN) and $(BIN)-hook"
 
 .PHONY: demo
 demo: system build ## See a final answer refused, corrected and allowed
@@ -86,7 +87,7 @@ update: ## Rewrite the golden files from what the code does now
 fuzz: ## Run every fuzz target, or those that FUZZ matches, for FUZZTIME (10m)
 	@set -e -o pipefail; mkdir -p bin; for pkg in $$(go list ./...); do \
 	  for f in $$(go test -list '^Fuzz' $$pkg | grep -E '^Fuzz($(FUZZ))$$' || true); do \
-	    echo "fuzz $$pkg $$f $(FUZZTIME)"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg 2>&1 | tee bin/fuzz.log || \
+	    echo "fuzz $$pkg $$f $(FUZZTIME)"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$pkg 2>&1 | tee bin/fuzz.log || \
 	      { grep -q '^ *context deadline exceeded$$' bin/fuzz.log && ! grep -q 'Failing input' bin/fuzz.log; } || exit 1; done; done
 
 .PHONY: chaos
@@ -101,6 +102,12 @@ bench: ## Run the benchmarks (docs/benchmarks.md); BASE=rev compares with a revi
 	  rm -rf bin/base && git worktree add -f bin/base "$(BASE)" && \
 	  (cd bin/base && go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),1) ./...) > bin/bench-base.txt; \
 	  git worktree remove --force bin/base; go run $(BENCHSTAT) bin/bench-base.txt bin/bench.txt; fi
+
+# A module of its own, so that OPA is no dependency; building it takes minutes once.
+.PHONY: bench-opa
+bench-opa: system ## Ask a rule hook, a command hook and OPA's server the same (docs/benchmarks.md)
+	@echo "building stopgate and OPA (a few minutes the first time) …"
+	cd bench/opa && go vet . && go test -run '^$$' -bench . -benchtime $(or $(TURNS),20)x -timeout 20m
 
 .PHONY: ci
 ci: ## Everything that .ci/run does

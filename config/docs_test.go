@@ -56,6 +56,8 @@ func TestServerFilePage(t *testing.T) {
 		"retention": "retention: {zzzzzzzzzz: 1}", "auth": "auth: {zzzzzzzzzz: 1}", "oidc": "auth: {oidc: {zzzzzzzzzz: 1}}", "tls": "auth: {tls: {zzzzzzzzzz: 1}}",
 		"rules": "auth: {oidc: {rules: [{zzzzzzzzzz: 1}]}}", "clients": "auth: {tls: {clients: [{zzzzzzzzzz: 1}]}}", "telemetry": "telemetry: {zzzzzzzzzz: 1}",
 		"redaction": "redaction: {zzzzzzzzzz: 1}",
+		"export":    "export: {zzzzzzzzzz: 1}", "file": "export: {sinks: {a: {kind: file, path: x, zzzzzzzzzz: 1}}}",
+		"otlp": "export: {sinks: {a: {kind: otlp, url: 'https://x', zzzzzzzzzz: 1}}}",
 	} {
 		t.Run("every key of "+name, func(t *testing.T) {
 			_, err := LoadServer(serverFile(t, file), env, nil)

@@ -227,6 +227,7 @@ func TestSchemasHaveWhatReadersRead(t *testing.T) {
 		{"transcripts: {" + q + "}", server["transcripts"].(schema), nil},
 		{"limits: {" + q + "}", server["limits"].(schema), nil},
 		{"retention: {" + q + "}", server["retention"].(schema), nil},
+		{"export: {" + q + "}", server["export"].(schema), nil},
 		{"models: {" + q + "}", server["models"].(schema), nil},
 		{"models: {providers: {a: {" + q + "}}}", model["providers"].(schema)["additionalProperties"].(schema), nil},
 		{"models: {providers: {openai: {base_url: 'http://a/'}}, prices: {openai/a: {" + q + "}}}", model["prices"].(schema)["additionalProperties"].(schema), nil},

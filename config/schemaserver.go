@@ -73,7 +73,9 @@ func serverSchema() schema {
 			"command_hooks": orVariable(wholeFrom("At once, over all events.", 1)), "judge_rounds": orVariable(wholeFrom("Answers with tool calls.", 1)),
 			"judge_tokens": orVariable(wholeFrom("Of one verdict.", 1000)), "agent_daily_tokens": orVariable(wholeFrom("Of one agent in a day; 0: no limit.", 0)),
 		}),
-		"retention": strictly("What is kept how long.", schema{"records": durationSchema("Evaluations; 0: for ever.")}),
+		"retention": strictly("What is kept how long, and how much of it.", schema{"records": durationSchema("Evaluations; 0: for ever."),
+			"records_max_size": sizeSchema("All evaluations; 0: no bound."), "transcripts_max_size": sizeSchema("All transcripts; 0: no bound.")}),
+		"export": exportSchema(),
 	})
 	s["title"] = "The server file stopgate.yaml"
 	return s
@@ -99,6 +101,15 @@ func authSchema() schema {
 			"clients": listOf("Who comes with one.", strictly("", granted(schema{"name": textAbout("One of the certificate's names.")}))),
 		}),
 	})
+}
+
+func exportSchema() schema {
+	return strictly("Where records are sent.", schema{"sinks": mapOf("By a name of yours.", strictly("", schema{
+		"kind": orVariable(oneOf("What it is.", SinkKinds...)), "path": textAbout("The file."), "max_size": sizeSchema("At which it is put aside; 0: never."),
+		"keep": orVariable(wholeFrom("Files put aside that are kept; 0: all.", 0)), "url": textAbout("What is posted to; https, or on this machine."),
+		"headers": mapOf("Headers for it.", schema{"type": "string"}), "header_files": mapOf("Headers whose value is a file's text.", schema{"type": "string"}),
+		"ca_file": textAbout("More certificates, in PEM."),
+	}))})
 }
 
 func telemetrySchema() schema {

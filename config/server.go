@@ -25,6 +25,7 @@ type Server struct {
 	Transcripts Transcripts
 	Limits      Limits
 	Retention   Retention
+	Export      []Sink // in the order of the file
 	Telemetry   Telemetry
 	Redaction   Redaction
 	OnGateError gate.FailMode // what an allow becomes when the gate itself failed
@@ -89,9 +90,11 @@ type Limits struct {
 	AgentDailyTokens int   // tokens per agent and day; 0: no limit
 }
 
-// Retention says how long things are kept.
+// Retention says how long, and how much, is kept. 0 is no bound.
 type Retention struct {
-	Records time.Duration // age at which an evaluation is deleted; 0: never
+	Records            time.Duration // age at which an evaluation is deleted
+	RecordsMaxSize     int64         // bytes of all evaluations, as the store counts them
+	TranscriptsMaxSize int64         // bytes of all transcripts
 }
 
 // Durability says what an acknowledged decision survives.

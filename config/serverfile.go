@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/internal/datadir"
 	"stopgate/internal/regular"
 )
 
@@ -123,7 +124,7 @@ func (r *serverReader) server() Server {
 	top := r.top
 	s := Server{
 		Listen:      "127.0.0.1:8790",
-		Data:        r.path(top, "data", DefaultData(r.getenv)),
+		Data:        r.path(top, "data", datadir.Default(r.getenv)),
 		Database:    r.database(top),
 		Agents:      r.path(top, "agents", ""),
 		OnGateError: gate.FailMode(choice(top, "on_gate_error", "allow", "block")),
@@ -140,8 +141,10 @@ func (r *serverReader) server() Server {
 	s.Transcripts = r.transcripts(section(top, "transcripts"), s.Listen)
 	s.Limits = readLimits(section(top, "limits"))
 	retention := section(top, "retention")
-	s.Retention.Records = duration(retention, "records", 0)
+	s.Retention = Retention{Records: duration(retention, "records", 0), RecordsMaxSize: bound(retention, "records_max_size", 16<<20),
+		TranscriptsMaxSize: bound(retention, "transcripts_max_size", 1<<20)}
 	retention.unknown(true)
+	s.Export = r.export(section(top, "export"))
 	s.Telemetry = r.telemetry(section(top, "telemetry"))
 	s.Redaction = readRedaction(section(top, "redaction"))
 	top.unknown(true)
@@ -156,6 +159,16 @@ func (r *serverReader) database(o *object) Secret {
 		o.errorf("database", o.place("database"), "database does not begin with postgres://; leave it out, and SQLite in the data directory is used")
 	}
 	return Secret(text)
+}
+
+// bound is a size, or 0 for none; one that is too small would delete what is in
+// use.
+func bound(o *object, name string, least int64) int64 {
+	n := size(o, name, 0, 0)
+	if n != 0 && n < least {
+		o.errorf(o.child(name), o.place(name), "%s is %d bytes, want at least %d, or 0 for no bound", name, n, least)
+	}
+	return n
 }
 
 func (r *serverReader) sandbox(o *object) Sandbox {
@@ -216,19 +229,6 @@ func readLimits(o *object) Limits {
 		JudgeTokens:      number(o, "judge_tokens", 200_000, 1000),
 		AgentDailyTokens: number(o, "agent_daily_tokens", 0, 0),
 	}
-}
-
-// DefaultData is the data directory where nobody names one: in the user's state
-// directory; empty if there is none. A relative XDG_STATE_HOME is to be ignored,
-// as its specification has it.
-func DefaultData(getenv func(string) string) string {
-	if state := getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
-		return filepath.Join(state, "stopgate")
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "stopgate")
-	}
-	return ""
 }
 
 // path reads a directory; a relative one starts from the server file's.

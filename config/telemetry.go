@@ -36,19 +36,9 @@ func (r *serverReader) telemetry(o *object) Telemetry {
 	if sample := o.share("sample"); sample > 0 {
 		t.Sample = sample
 	}
-	for _, h := range headersToSend(o, "headers", HeaderValue) {
-		put(&t.Headers, h.Name, Secret(h.Value))
-	}
-	for _, h := range headersToSend(o, "header_files", func(file string) bool { return file != "" }) {
-		put(&t.HeaderFiles, h.Name, r.path(o.object("header_files"), h.Name, ""))
-	}
-	for name := range t.HeaderFiles {
-		if _, twice := t.Headers[name]; twice {
-			o.errorf(o.child("header_files."+name), o.place("header_files"), "header %s is among headers too", name)
-		}
-	}
+	t.Headers, t.HeaderFiles = r.headers(o)
 	if t.Endpoint != "" {
-		t.Endpoint = readEndpoint(o, t.Endpoint, len(t.Headers)+len(t.HeaderFiles) > 0)
+		t.Endpoint = readEndpoint(o, "endpoint", t.Endpoint, "/v1/traces", len(t.Headers)+len(t.HeaderFiles) > 0)
 	}
 	if t.Pprof != "" {
 		if local, err := IsLoopback(t.Pprof); err != nil || !local {
@@ -56,6 +46,23 @@ func (r *serverReader) telemetry(o *object) Telemetry {
 		}
 	}
 	return t
+}
+
+// headers reads headers with their values, and those whose value is a file's
+// text.
+func (r *serverReader) headers(o *object) (values map[string]Secret, files map[string]string) {
+	for _, h := range headersToSend(o, "headers", HeaderValue) {
+		put(&values, h.Name, Secret(h.Value))
+	}
+	for _, h := range headersToSend(o, "header_files", func(file string) bool { return file != "" }) {
+		put(&files, h.Name, r.path(o.object("header_files"), h.Name, ""))
+	}
+	for name := range files {
+		if _, twice := values[name]; twice {
+			o.errorf(o.child("header_files."+name), o.place("header_files"), "header %s is among headers too", name)
+		}
+	}
+	return values, files
 }
 
 // A header's name and value (RFC 9110 5.5 and 5.6.2); obsolete forms are not
@@ -93,23 +100,24 @@ func put[V any](headers *map[string]V, name string, value V) {
 	(*headers)[http.CanonicalHeaderKey(name)] = value
 }
 
-// readEndpoint adds the usual path. What a collector is told in clear text is
-// read by whoever is on the way, so keys go only to this machine like that.
-func readEndpoint(o *object, text string, keys bool) string {
+// readEndpoint checks a URL that is sent to; without a path it has the usual one.
+// What is sent in clear text is read by whoever is on the way, so secrets go only
+// to this machine like that.
+func readEndpoint(o *object, name, text, usualPath string, secret bool) string {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		o.errorf(o.child("endpoint"), o.place("endpoint"), "endpoint is not http:// or https:// with a host and perhaps a path, as http://127.0.0.1:4318; keys go into headers")
+		o.errorf(o.child(name), o.place(name), "%s is not http:// or https:// with a host and perhaps a path, as http://127.0.0.1:4318; keys go into headers", name)
 		return ""
-	case u.Scheme == "http" && keys && !loopback.Host(u.Hostname()):
-		o.errorf(o.child("endpoint"), o.place("endpoint"), "endpoint is http:// on another machine, and headers would go there in clear text: use https://")
+	case u.Scheme == "http" && secret && !loopback.Host(u.Hostname()):
+		o.errorf(o.child(name), o.place(name), "%s is http:// on another machine, and headers and records would go there in clear text: use https://", name)
 		return ""
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	}
 	if strings.Trim(u.Path, "/") == "" {
-		u.Path = "/v1/traces"
+		u.Path = usualPath
 	}
 	return u.String()
 }

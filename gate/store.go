@@ -207,6 +207,10 @@ type Sessions interface {
 	ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error
 }
 
+// SessionInUse is how long after its last event, or the last addition to its
+// conversation, a session counts as in use: a bound on size deletes nothing of it.
+const SessionInUse = time.Hour
+
 // SessionState is the body of GET /v1/sessions/{id}.
 type SessionState struct {
 	Session     string          `json:"session_id"`

@@ -122,7 +122,11 @@ func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if k, ok := keyOf(in); ok {
 		about := conversationOf(ctx, in)
 		defer about.end()
-		v = j.questions.once(ctx, k, about, in.Hook.Cache, ask)
+		session := ""
+		if in.Event != nil {
+			session = in.Event.Session
+		}
+		v = j.questions.once(ctx, k, about, session, in.Hook.Cache, ask)
 	} else {
 		v = ask()
 	}
@@ -131,6 +135,10 @@ func (j *Judge) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	}
 	return v
 }
+
+// Forget gives no verdict of a session again, to whoever asks the same question:
+// a reason may quote what was said.
+func (j *Judge) Forget(session string) { j.questions.forget(session) }
 
 // single has one model decide, or where it cannot be asked the next one that may
 // take its place.

@@ -14,12 +14,19 @@ import (
 type questions struct {
 	mu     sync.Mutex
 	asked  map[key][]*question
-	kept   map[whole]gate.Verdict
+	kept   map[whole]keptVerdict
 	oldest []whole // of kept, in the order they came
+}
+
+// keptVerdict is one that may be given again, and the session that it is of.
+type keptVerdict struct {
+	verdict gate.Verdict
+	session string
 }
 
 // question is one that is being judged, about a conversation.
 type question struct {
+	session  string
 	about    *conversation
 	until    time.Time // its asker's; zero: without end
 	keep     bool      // the verdict, as that of whole
@@ -46,9 +53,9 @@ const maxKept = 1024
 //
 // A judge that ran out of its caller's time says nothing about the others:
 // they ask for themselves.
-func (q *questions) once(ctx context.Context, k key, about *conversation, keep bool, ask func() gate.Verdict) gate.Verdict {
+func (q *questions) once(ctx context.Context, k key, about *conversation, session string, keep bool, ask func() gate.Verdict) gate.Verdict {
 	until, _ := ctx.Deadline()
-	mine := &question{about: about, until: until, keep: keep, answered: make(chan struct{}), verdict: gate.Verdict{Outcome: gate.NoVerdict}}
+	mine := &question{session: session, about: about, until: until, keep: keep, answered: make(chan struct{}), verdict: gate.Verdict{Outcome: gate.NoVerdict}}
 	if keep {
 		sum, ok := about.fingerprint()
 		if !ok {
@@ -89,7 +96,7 @@ func (q *questions) find(k key, mine *question, passed map[*question]bool) (earl
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if v, ok := q.kept[mine.whole]; ok && mine.keep {
-		return &v, nil
+		return &v.verdict, nil
 	}
 	for _, other := range q.asked[k] {
 		patient := other.until.IsZero() || !mine.until.IsZero() && mine.until.Sub(other.until) <= atOnce
@@ -98,7 +105,7 @@ func (q *questions) find(k key, mine *question, passed map[*question]bool) (earl
 		}
 	}
 	if q.asked == nil {
-		q.asked, q.kept = map[key][]*question{}, map[whole]gate.Verdict{}
+		q.asked, q.kept = map[key][]*question{}, map[whole]keptVerdict{}
 	}
 	q.asked[k] = append(q.asked[k], mine)
 	return nil, nil
@@ -112,14 +119,14 @@ func (q *questions) end(k key, mine *question) {
 		delete(q.asked, k)
 	}
 	if mine.keep && mine.verdict.Outcome != gate.NoVerdict && !tookAnothersPlace(mine.verdict) {
-		q.remember(mine.whole, mine.verdict)
+		q.remember(mine.whole, keptVerdict{mine.verdict, mine.session})
 	}
 	close(mine.answered)
 }
 
 // remember keeps a verdict, and forgets the oldest where there are too many. The
 // lock is held.
-func (q *questions) remember(k whole, v gate.Verdict) {
+func (q *questions) remember(k whole, v keptVerdict) {
 	if _, known := q.kept[k]; !known {
 		q.oldest = append(q.oldest, k)
 	}
@@ -128,6 +135,19 @@ func (q *questions) remember(k whole, v gate.Verdict) {
 		delete(q.kept, q.oldest[0])
 		q.oldest = slices.Delete(q.oldest, 0, 1)
 	}
+}
+
+// forget gives no verdict of a session again.
+func (q *questions) forget(session string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.oldest = slices.DeleteFunc(q.oldest, func(k whole) bool {
+		mine := q.kept[k].session == session
+		if mine {
+			delete(q.kept, k)
+		}
+		return mine
+	})
 }
 
 // shared is a verdict that another evaluation paid for.

@@ -208,7 +208,7 @@ func TestCachedVerdicts(t *testing.T) {
 	t.Run("only so many", func(t *testing.T) {
 		var q questions
 		for i := range maxKept + 10 {
-			q.once(t.Context(), key{byte(i), byte(i >> 8)}, &conversation{ok: true}, true, func() gate.Verdict { return gate.Verdict{Outcome: gate.Allow} })
+			q.once(t.Context(), key{byte(i), byte(i >> 8)}, &conversation{ok: true}, "", true, func() gate.Verdict { return gate.Verdict{Outcome: gate.Allow} })
 		}
 		if len(q.kept) != maxKept || len(q.oldest) != maxKept {
 			t.Errorf("%d kept, %d known", len(q.kept), len(q.oldest))
@@ -266,5 +266,39 @@ func TestWhatMakesAQuestion(t *testing.T) {
 			t.Errorf("%s changes nothing (as %s)", name, other)
 		}
 		seen[k] = name
+	}
+}
+
+// TestForgottenVerdictsAreNotGivenAgain: of the session alone, and the bound of
+// how many are kept still holds.
+func TestForgottenVerdictsAreNotGivenAgain(t *testing.T) {
+	asked := 0
+	m := ModelFunc(func(_ context.Context, req Request) (Response, error) {
+		asked++
+		return says(no)(req)
+	})
+	j, err := New(Options{Model: func(string) (Model, string, error) { return m, "d", nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(session string, want int) {
+		t.Helper()
+		in := questionOf(gate.Hook{Cache: true}, "done by "+session, nil)
+		in.Event = &gate.Event{Name: gate.Stop, Session: session}
+		asked = 0
+		wantVerdict(t, j.Evaluate(t.Context(), in), gate.Block, "run the tests")
+		if asked != want {
+			t.Errorf("%s: the model was asked %d times, want %d", session, asked, want)
+		}
+	}
+	ask("a", 1)
+	ask("b", 1)
+	ask("a", 0)
+	j.Forget("a")
+	ask("b", 0)
+	ask("a", 1)
+	ask("a", 0)
+	if kept, order := len(j.questions.kept), len(j.questions.oldest); kept != 2 || order != 2 {
+		t.Errorf("%d are kept, %d in their order", kept, order)
 	}
 }

@@ -3,6 +3,7 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // builtIn is a kind of secret that is known without being told.
@@ -68,16 +69,16 @@ func (b builtIn) finder() finder {
 }
 
 var (
-	keyBegins = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`)
-	keyEnds   = regexp.MustCompile(`-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`)
+	keyBegins = asked(`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`)
+	keyEnds   = asked(`-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`)
 )
 
 // privateKeys finds PEM blocks; of one that is cut off all that could belong to it.
 // One expression for begin and end would look for the end anew from each begin.
 func privateKeys(text string, found []span) []span {
-	ends := keyEnds.FindAllStringIndex(text, -1)
+	ends := keyEnds().FindAllStringIndex(text, -1)
 	at := 0
-	for _, begin := range keyBegins.FindAllStringIndex(text, -1) {
+	for _, begin := range keyBegins().FindAllStringIndex(text, -1) {
 		if begin[0] < at {
 			continue
 		}
@@ -101,4 +102,10 @@ func privateKeys(text string, found []span) []span {
 // escaped or not.
 func notOfKey(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+/=\\\r\n", r)
+}
+
+// asked is an expression that is compiled when it is first needed: whoever links
+// this package starts without it.
+func asked(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

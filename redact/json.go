@@ -61,7 +61,7 @@ func (r *Redactor) roughly(text string) string {
 	could := r.hints.in(text)
 	for i, f := range r.finders {
 		if bit := uint64(1) << i; could&bit != 0 && (r.hints.all&bit != 0 || len(f.find(text, nil)) > 0) {
-			if name := marks.FindString(text); len(name) == len(text) {
+			if name := marks().FindString(text); len(name) == len(text) {
 				return text
 			}
 			return "[redacted:" + f.name + "]"

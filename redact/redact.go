@@ -119,11 +119,11 @@ func literals(secrets []string) func(string, []span) []span {
 }
 
 // names are what may stand in a mark.
-var names = regexp.MustCompile(`\A[a-z][a-z0-9_]{0,39}\z`)
+var names = asked(`\A[a-z][a-z0-9_]{0,39}\z`)
 
 // Check says what is wrong with the pattern; nil: nothing.
 func (p Pattern) Check() error {
-	if !names.MatchString(p.Name) {
+	if !names().MatchString(p.Name) {
 		return fmt.Errorf("redaction pattern %.60q: a name has small letters, digits and _, at most 40, and begins with a letter", p.Name)
 	}
 	tree, err := syntax.Parse(p.Expr, syntax.Perl)
@@ -152,7 +152,7 @@ const mostHits = 4096
 
 // matches finds what the pattern matches, or its first group.
 func matches(name, expr string) func(string, []span) []span {
-	small := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+	small := asked(expr)
 	large := sync.OnceValue(func() *re2.Regexp { return re2.MustCompile(expr) })
 	return func(text string, found []span) []span {
 		var hits [][]int
@@ -232,12 +232,12 @@ func (r *Redactor) spans(text string) []span {
 			merged = append(merged, s)
 		}
 	}
-	return outside(merged, marks.FindAllStringIndex(text, -1))
+	return outside(merged, marks().FindAllStringIndex(text, -1))
 }
 
-var marks = regexp.MustCompile(`\[redacted:[a-z][a-z0-9_]{0,39}\]`)
+var marks = asked(`\[redacted:[a-z][a-z0-9_]{0,39}\]`)
 
-// outside are the parts of the spans, in order, that lie in none of the marks.
+// outside are the parts of the spans, in order, that lie in none of the marks().
 func outside(spans []span, marks [][]int) []span {
 	if len(marks) == 0 {
 		return spans

@@ -10,6 +10,7 @@ import (
 // Store is a [gate.Store] that says which one it is.
 type Store interface {
 	gate.Store
+	gate.Outbox
 	fmt.Stringer
 }
 
@@ -97,6 +98,13 @@ func (s store) Session(ctx context.Context, id string) (gate.SessionState, error
 		state.Last[i] = s.redactor.summary(state.Last[i])
 	}
 	return state, err
+}
+
+func (s store) Undelivered(ctx context.Context, sink string, who gate.Lease, see func(gate.Delivery) bool) error {
+	return s.Store.Undelivered(ctx, sink, who, func(d gate.Delivery) bool {
+		d.Record = s.redactor.Record(d.Record)
+		return see(d)
+	})
 }
 
 func (s store) SetOverride(ctx context.Context, o gate.Override, by gate.Actor) error {

@@ -136,8 +136,9 @@ var everyRoute = map[string]rights{
 	"PUT /v1/sessions/:session/transcript":  {gate.EvaluateScope, "/v1/sessions/s-mine/transcript", "x", "text/plain", 200, 404},
 	"POST /v1/sessions/:session/transcript": {gate.EvaluateScope, "/v1/sessions/s-mine/transcript", "x", "text/plain", 200, 404},
 
-	"GET /v1/evaluations":     {gate.ReadScope, "/v1/evaluations", "", "", 200, 0},
-	"GET /v1/evaluations/:id": {gate.ReadScope, "/v1/evaluations/ev-mine", "", "", 200, 404},
+	"GET /v1/evaluations":        {gate.ReadScope, "/v1/evaluations", "", "", 200, 0},
+	"GET /v1/evaluations/export": {gate.ReadScope, "/v1/evaluations/export", "", "", 200, 0},
+	"GET /v1/evaluations/:id":    {gate.ReadScope, "/v1/evaluations/ev-mine", "", "", 200, 404},
 
 	"GET /v1/evaluations/:id/transcript": {gate.ReadScope, "/v1/evaluations/ev-mine/transcript", "", "", 200, 404},
 

@@ -109,6 +109,7 @@ func (s *Server) routes() []route {
 		{post, session + "/transcript", anyOf("agent", "format", "at", "after"), text, ask(filtered), s.appendTranscript},
 
 		{get, "/v1/evaluations", evaluationsQuery, nil, read(filtered), s.listEvaluations},
+		{get, "/v1/evaluations/export", evaluationsQuery, nil, read(filtered), s.exportEvaluations},
 		{get, "/v1/evaluations/:id", nil, nil, read(filtered), s.getEvaluation},
 		{get, "/v1/evaluations/:id/transcript", nil, nil, read(filtered), s.getEvaluationTranscript},
 

@@ -74,6 +74,10 @@ type Options struct {
 	// show.
 	Ready func(ctx context.Context) map[string]Check
 
+	// Forget drops what this process remembers of a session that is erased, beside
+	// the store and the transcripts; nil: nothing is.
+	Forget func(session string)
+
 	// Login finds out who sends a request; nil: there is no login, and everybody
 	// may do everything.
 	Login Login

@@ -144,7 +144,7 @@ func (s *Server) getSession(c echo.Context) error {
 	return s.answer(c, http.StatusOK, body)
 }
 
-// deleteSession erases what is known of a conversation, in both places even if
+// deleteSession erases what is known of a conversation, in every place even if
 // one fails.
 func (s *Server) deleteSession(c echo.Context) error {
 	id, err := segment(c, "session")
@@ -153,6 +153,9 @@ func (s *Server) deleteSession(c echo.Context) error {
 	}
 	ctx := context.WithoutCancel(c.Request().Context())
 	err = errors.Join(s.opt.Store.EraseSession(ctx, id), s.opt.Transcripts.Erase(ctx, id))
+	if s.opt.Forget != nil {
+		s.opt.Forget(id)
+	}
 	if err != nil {
 		return err
 	}

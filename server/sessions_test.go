@@ -110,3 +110,14 @@ func TestUploadedPartSaysWhereItBegins(t *testing.T) {
 		t.Errorf("stored %q", text)
 	}
 }
+
+// TestErasureIsTold to whoever remembers something of a session, once it is gone
+// from the store.
+func TestErasureIsTold(t *testing.T) {
+	var told []string
+	w := newWorld(t, func(o *Options) { o.Forget = func(session string) { told = append(told, session) } })
+	w.must(t, 204, "DELETE", "/v1/sessions/a%2Fb", "")
+	if len(told) != 1 || told[0] != "a/b" {
+		t.Errorf("told of %q", told)
+	}
+}

@@ -62,7 +62,7 @@ func (s *Store) attachInline(ctx context.Context, ev *gate.Event, inline []byte)
 		return nil, inEvent(err)
 	}
 	if ev.Session == "" || ev.Dry || !ev.MainAgent() {
-		return s.temporary(sp, ""), nil
+		return s.temporary(sp), nil
 	}
 	defer sp.discard()
 	k := keyOf(ev.Session)
@@ -98,8 +98,8 @@ func inEvent(err error) error {
 }
 
 // temporary is the view of a spool that ends with it.
-func (s *Store) temporary(sp *spool, raw string) *view {
-	return s.newView(&view{path: sp.file.Name(), raw: raw, file: sp.file, size: sp.index.bytes,
+func (s *Store) temporary(sp *spool) *view {
+	return s.newView(&view{path: sp.file.Name(), file: sp.file, size: sp.index.bytes,
 		known: sp.index.index(), temporary: true, asText: sp.asText})
 }
 
@@ -203,28 +203,27 @@ func (s *Store) attachNamed(ctx context.Context, ev *gate.Event) (*view, error) 
 		return s.newView(&view{path: path, raw: path, file: f, size: size, asText: true, mark: markOf(f, size)}), nil
 	}
 	defer f.Close()
-	render := func(out *bufio.Writer) error { return s.renderHostFile(ctx, io.NewSectionReader(f, 0, size), out) }
-	var h *hostFile
-	if format != formatNDJSON {
-		if h, err = newHostFile(f, size, format); err != nil {
-			return nil, err
+	var rendered *view
+	if format == formatNDJSON {
+		var sp *spool
+		sp, err = s.spoolView(false, func(out *bufio.Writer) error { return s.renderHostFile(ctx, io.NewSectionReader(f, 0, size), out) })
+		if err == nil {
+			rendered = s.temporary(sp)
 		}
-		render = func(out *bufio.Writer) error {
-			if _, err := out.WriteString(head); err != nil {
-				return err
-			}
-			return h.render(ctx, out, ev.FinalOutput)
+	} else {
+		of := hostViewKey{path: path, format: format, head: head}
+		if ev.Session != "" && ev.TranscriptMark == nil { // what was is no step to what will be
+			of.session = keyOf(ev.Session)
 		}
+		rendered, err = s.viewHostFile(ctx, of, f, size, ev.FinalOutput)
 	}
-	sp, err := s.spoolView(false, render)
+	if failure, ok := errors.AsType[*gate.Failure](err); ok {
+		return nil, failure
+	}
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
-	rendered := s.temporary(sp, path)
-	rendered.original, rendered.mark = st, markOf(f, size)
-	if h != nil {
-		rendered.host, rendered.version = h.host, h.format.version()
-	}
+	rendered.raw, rendered.original, rendered.mark = path, st, markOf(f, size)
 	if ev.TranscriptMark != nil {
 		if err := s.copyRaw(ctx, rendered, f, size); err != nil {
 			rendered.Close()

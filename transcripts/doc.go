@@ -39,6 +39,14 @@
 // added if the file does not end with it (spec/claude-code.md 10). The view knows
 // the host's version where the file names it ([gate.ByHost]).
 //
+// Between two events of one session the view is kept, with where the file's
+// lines lie: what the host has written since is read and rendered behind it, as
+// long as the file is the same and has only grown. It is known by its inode, its
+// size, its change time and the sums of what was read: all of it up to 1 MiB, of
+// more the beginning, the end and pieces at random. What is kept is bounded in
+// memory and on disk, belongs to one session and one file, and goes when the
+// session is erased, after an hour without an event, or with the process.
+//
 // Such a file of another machine is uploaded as it is, part by part
 // ([Store.AppendFile]), and rendered when an event needs it.
 //
@@ -48,7 +56,7 @@
 //	sessions/<…>/<generation>.txt                      the view
 //	sessions/<…>/<generation>.txt.idx                  where lines begin, one mark per 64 KiB
 //	locks/<first byte>                                 flock: one writer per session, over all processes
-//	tmp/<process>/                                     uploads on their way, and the views that readers hold
+//	tmp/<process>/                                     uploads on their way, the views that readers hold, and those that are kept
 //
 // An upload is spooled before it touches the session, so a client that stalls
 // or goes away holds no lock and leaves no trace. Bytes beyond what meta.json

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +193,7 @@ var plans = []string{
 	"(?i)sky|kiss", "ne+dle", `\bneedle\b`, "^needle", "needle$", "^$", "^", "$", ".", ".*", "x*", "[^a]", `\s`, `\S+`, `\d+`, `[0-9]{2}`,
 	"(?m)^end$", `\x{FFFD}`, "a.b", "a[^x]b", `a\sb`, "é.*ü", `[é-ü]`, `\pL\pN`, `(?i)É`, "(?:x|y|)z?", `\Aend\z`, `a\nb`, "(?s)a.end",
 	"[^\\n]end", `e\b.`, "(?U)a+b", "é|", "end{0}", "(?i)straSSe|maß",
+	`ne+dle\s+\d+ end`, `(?i)need.*(?:end|x) `, `\bneedle .*12`, "a.*a", "needle.*needle", `(?:needle|end) ?(?:12|é)`, "\r$", "[^\r]$",
 }
 
 func TestGrepAgreesWithTheLaw(t *testing.T) {
@@ -240,15 +242,64 @@ func checkLaw(t *testing.T, v *view, pattern string, text []byte) {
 	}
 }
 
+// lawfulAnswer is what GrepSearch has to answer where no line is long and no
+// bound is met, made as plainly as can be.
+func lawfulAnswer(law *regexp.Regexp, text []byte, around int) string {
+	var lines [][]byte
+	if len(text) > 0 {
+		lines = bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+	}
+	signs := make([]byte, len(lines))
+	found := lawfully(law, text)
+	for _, n := range found {
+		for i := max(0, n-1-around); i < min(len(lines), n+around); i++ {
+			signs[i] = max(signs[i], '-')
+		}
+	}
+	for _, n := range found {
+		signs[n-1] = ':'
+	}
+	var b []byte
+	for i, sign := range signs {
+		switch {
+		case sign == 0:
+			continue
+		case around > 0 && i > 0 && signs[i-1] == 0 && len(b) > 0:
+			b = append(b, "--\n"...)
+		}
+		b = append(strconv.AppendInt(b, int64(i+1), 10), sign)
+		b = append(appendVisible(b, lines[i]), '\n')
+	}
+	switch len(found) {
+	case 0:
+		return "(no line matches)\n"
+	case 1:
+		return string(b) + "(1 matching line)\n"
+	}
+	return fmt.Sprintf("%s(%d matching lines)\n", b, len(found))
+}
+
 // FuzzGrep: whatever the pattern and the bytes, GrepSearch finds the lines that
-// the standard library matches.
+// the standard library matches, and prints them and the lines round them.
 func FuzzGrep(f *testing.F) {
-	for _, pattern := range plans {
-		f.Add(pattern, []byte("a needle\xff\nend é\n\nNEEDLE 12 x\xc3ü end"))
+	for i, pattern := range plans {
+		f.Add(pattern, []byte("a needle\xff\nend é\n\nNEEDLE 12 x\xc3ü end\r\n\r\nsKy \u212aiſs\n"), uint8(i))
 	}
 	s := openStore(f, Options{})
-	f.Fuzz(func(t *testing.T, pattern string, text []byte) {
-		checkLaw(t, viewOf(t, s, string(text)), pattern, text)
+	f.Fuzz(func(t *testing.T, pattern string, text []byte, around uint8) {
+		v := viewOf(t, s, string(text))
+		checkLaw(t, v, pattern, text)
+		if len(text) > maxLineRunes || around > maxContext {
+			return
+		}
+		got, err := v.GrepSearch(t.Context(), gate.Grep{Pattern: pattern, Context: int(around), Limit: maxMatches})
+		law, refused := regexp.Compile(pattern)
+		if err != nil || refused != nil || strings.Contains(got, "left out") {
+			return // checkLaw has judged it
+		}
+		if diff := cmp.Diff(lawfulAnswer(law, text, int(around)), got); diff != "" {
+			t.Fatalf("%q with %d lines round it in %q (-law +got):\n%s", pattern, around, text, diff)
+		}
 	})
 }
 

@@ -25,14 +25,18 @@ const (
 
 // hostFormat reads one session file, once. It is asked twice: which lines are
 // the conversation, and what these say. So a file of a gigabyte, nearly all of
-// it of no use to a judge, is held as one extent for each line that is.
+// it of no use to a judge, is held as one extent for each line that is. When the
+// file has grown it is shown the new lines and asked again.
 type hostFormat interface {
 	// line looks at a line that begins at an offset of the file; the text is
 	// valid until it returns. errNoMessage: the line is none and is counted.
 	// Lines that are the host's own affair are no error.
 	line(text []byte, at int64) error
-	// chosen is the conversation, in its order, when all lines were seen.
+	// chosen is the conversation, in its order, as far as lines were seen. It is
+	// valid until the next line.
 	chosen() []extent
+	// held is how many lines something is held of.
+	held() int
 	// steps is what a chosen extent says. An error: it is no message.
 	steps(text []byte) ([]step, error)
 	// version is that of the host as the lines name it, a [gate.PlainVersion];
@@ -103,33 +107,49 @@ type hostFile struct {
 	format  hostFormat
 	file    io.ReaderAt
 	size    int64
-	most    int   // bytes of a line
-	skipped int64 // lines that were no messages
+	most    int       // bytes of a line
+	read    int64     // so far whole lines were seen
+	skipped int64     // of them, lines that were no messages
+	cut     bool      // behind them stands the beginning of another
+	mixed   bool      // format has seen what need not stay: a last line without newline, or one too long
+	view    *hostView // what the view is written to and continued from; nil: it is made once
 	buf     []byte
 }
 
-// scan has the format see every line.
+// scan has the format see every line that it has not seen.
 func (h *hostFile) scan(ctx context.Context) error {
-	in := lineReader{r: bufio.NewReaderSize(io.NewSectionReader(h.file, 0, h.size), block), most: h.most}
+	from := h.read
+	in := lineReader{r: bufio.NewReaderSize(io.NewSectionReader(h.file, from, h.size-from), block), most: h.most}
+	h.cut = false
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		at := in.read
+		at := from + in.read
 		line, err := in.next()
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		whole := err == nil && from+in.read > at+int64(len(line))
+		if whole && h.view != nil {
+			h.view.sums.add(line)
 		}
 		if err == nil {
 			text := bytes.TrimPrefix(line, []byte("\ufeff"))
 			err = h.format.line(text, at+int64(len(line)-len(text)))
 		}
+		none := errors.Is(err, errNoMessage) || errors.Is(err, errLongLine)
 		switch {
-		case errors.Is(err, errNoMessage) || errors.Is(err, errLongLine):
-			h.skipped++
-		case err != nil:
+		case err != nil && !none:
 			return err
+		case errors.Is(err, errNoMessage) && !whole: // which changed nothing in format
+			h.cut = true
+			return nil
+		case none:
+			h.skipped++
 		}
+		h.mixed = h.mixed || !whole
+		h.read = from + in.read
 	}
 }
 
@@ -152,6 +172,15 @@ func (h *hostFile) steps(sp extent) ([]step, error) {
 	return steps, nil
 }
 
+// progress is how far a conversation is rendered, and what the rest of the view
+// depends on.
+type progress struct {
+	rendering
+	messages int    // extents of the conversation
+	skipped  int64  // of them, those that were no messages
+	room     []byte // for what is written next
+}
+
 // render writes the view of the conversation. A final answer that the file does
 // not hold yet is its last message (spec/claude-code.md 10).
 func (h *hostFile) render(ctx context.Context, out *bufio.Writer, final string) error {
@@ -159,41 +188,63 @@ func (h *hostFile) render(ctx context.Context, out *bufio.Writer, final string) 
 		return err
 	}
 	spans := h.format.chosen()
-	var r rendering
-	var b []byte
-	for _, sp := range spans {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		steps, err := h.steps(sp)
-		if errors.Is(err, errNoMessage) {
-			h.skipped++
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		b = b[:0]
-		for _, s := range steps {
-			b = r.append(b, s)
-		}
-		if _, err := out.Write(b); err != nil {
+	var p progress
+	var err error
+	if h.view != nil {
+		if p, err = h.view.resume(out, spans); err != nil {
 			return err
 		}
 	}
-	b = b[:0]
+	for p.messages < len(spans) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := h.message(&p, spans[p.messages], out); err != nil {
+			return err
+		}
+		if h.view != nil {
+			if err := h.view.reached(out, p, len(spans)); err != nil {
+				return err
+			}
+		}
+	}
+	var b []byte
 	if strings.TrimSpace(final) != "" {
 		said, err := h.answer(ctx, spans)
 		if err != nil {
 			return err
 		}
 		if !sameAnswer(said, final) {
-			b = r.append(b, step{kind: says, role: assistant, text: final})
+			b = p.append(b, step{kind: says, role: assistant, text: final})
 		}
 	}
-	if h.skipped > 0 {
-		b = append(b, skippedLine(h.skipped)...)
+	skipped := h.skipped + p.skipped
+	if h.cut {
+		skipped++
 	}
-	_, err := out.Write(b)
+	if skipped > 0 {
+		b = append(b, skippedLine(skipped)...)
+	}
+	_, err = out.Write(b)
+	return err
+}
+
+// message renders the next extent.
+func (h *hostFile) message(p *progress, sp extent, out *bufio.Writer) error {
+	p.messages++
+	steps, err := h.steps(sp)
+	if errors.Is(err, errNoMessage) {
+		p.skipped++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b := p.room[:0]
+	for _, s := range steps {
+		b = p.append(b, s)
+	}
+	p.room = b
+	_, err = out.Write(b)
 	return err
 }

@@ -39,6 +39,8 @@ func (c *codex) line(text []byte, at int64) error {
 	return nil
 }
 
+func (c *codex) held() int { return len(c.items) }
+
 func (c *codex) chosen() []extent { return c.items }
 
 type codexItem struct {

@@ -69,6 +69,8 @@ func hookMoment(data []byte) time.Time {
 	return time.Time{}
 }
 
+func (c *copilot) held() int { return len(c.events) }
+
 func (c *copilot) chosen() []extent {
 	if c.until.IsZero() {
 		return c.events

@@ -116,6 +116,8 @@ func (g *geminiCLI) patch(text, patch []byte, at int64) error {
 	return nil
 }
 
+func (g *geminiCLI) held() int { return len(g.records) }
+
 func (g *geminiCLI) chosen() []extent { return g.records }
 
 func (g *geminiCLI) steps(text []byte) ([]step, error) {

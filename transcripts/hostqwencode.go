@@ -44,6 +44,8 @@ func (q *qwenCode) line(text []byte, at int64) error {
 	return q.tree.add(l, extentOf(text, at))
 }
 
+func (q *qwenCode) held() int { return q.tree.held() }
+
 func (q *qwenCode) chosen() []extent { return q.tree.chosen() }
 
 func (q *qwenCode) steps(text []byte) ([]step, error) {

@@ -39,7 +39,7 @@ const (
 type rendering struct {
 	open  string // id of the message that the last line belongs to
 	role  string // its role
-	calls map[string]*pendingCall
+	calls map[string]pendingCall
 }
 
 type pendingCall struct {
@@ -71,11 +71,12 @@ func (r *rendering) append(b []byte, s step) []byte {
 
 func (r *rendering) appendResult(b []byte, s step) []byte {
 	name := s.Name
-	if c := r.calls[s.ID]; c != nil {
+	if c, known := r.calls[s.ID]; known {
 		if s.again && c.answered {
 			return b
 		}
 		c.answered = true
+		r.calls[s.ID] = c
 		if name == "" {
 			name = c.name
 		}
@@ -96,9 +97,9 @@ func (r *rendering) remember(id, name string) {
 		return
 	}
 	if len(r.calls) >= most || r.calls == nil {
-		r.calls = map[string]*pendingCall{}
+		r.calls = map[string]pendingCall{}
 	}
-	r.calls[strings.Clone(id)] = &pendingCall{name: label(name)}
+	r.calls[strings.Clone(id)] = pendingCall{name: label(name)}
 }
 
 func notShown(what string) string { return "[" + label(what) + " part, not shown]" }

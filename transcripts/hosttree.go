@@ -42,6 +42,8 @@ type treeLine struct {
 	flags               nodeFlags
 }
 
+func (t *tree) held() int { return len(t.nodes) }
+
 func (t *tree) add(l treeLine, sp extent) error {
 	if t.ids == nil {
 		*t = tree{seed: maphash.MakeSeed(), ids: map[uint64]int32{}, groups: map[uint64]int32{},
@@ -110,6 +112,9 @@ func (t *tree) chosen() []extent {
 	which := 0
 	if t.leaf[0] == none {
 		which = 1
+	}
+	for i := range t.nodes { // it may have been another way, when there were fewer lines
+		t.nodes[i].flags &^= onTheWay
 	}
 	messages := make([]bool, len(t.groups))
 	for i := t.leaf[which]; i != none; i = t.nodes[i].parent {

@@ -92,17 +92,7 @@ func (s *Store) sessionUpTo(ctx context.Context, k key, ev *gate.Event) (*view, 
 	if m.Format == "" {
 		return s.copyUpTo(ctx, f, size, m)
 	}
-	h, err := newHostFile(f, size, m.Format)
-	if err != nil {
-		return nil, err
-	}
-	sp, err := s.spoolView(false, func(out *bufio.Writer) error { return h.render(ctx, out, ev.FinalOutput) })
-	if err != nil {
-		return nil, err
-	}
-	v := s.temporary(sp, "")
-	v.host, v.version = h.host, h.format.version()
-	return v, nil
+	return s.viewHostFile(ctx, hostViewKey{format: m.Format}, f, size, ev.FinalOutput)
 }
 
 // copyUpTo is a view of the first size bytes of another.
@@ -113,11 +103,11 @@ func (s *Store) copyUpTo(ctx context.Context, f io.ReaderAt, size int64, m meta)
 		return nil, err
 	}
 	sp.asText = m.Plain || m.AsText
-	raw := ""
+	v := s.temporary(sp)
 	if m.Plain {
-		raw = sp.file.Name()
+		v.raw = v.path
 	}
-	return s.temporary(sp, raw), nil
+	return v, nil
 }
 
 // copyRaw gives a rendered view the first size bytes of its host's file as they
@@ -166,7 +156,7 @@ func (s *Store) View(ctx context.Context, r io.Reader, asText bool) (gate.Transc
 		return nil, attaching(err)
 	}
 	sp.asText = asText
-	return s.temporary(sp, ""), nil
+	return s.temporary(sp), nil
 }
 
 // AnswerMarked is [Store.Answer], or [Store.UploadedAnswer], of the conversation

@@ -130,8 +130,11 @@ func pastBrackets(b []byte, i int) int {
 }
 
 // pastString is where the string whose quote is at i ends; -1 if it does not.
+// Where quotes are escaped they stand close together, as in JSON inside JSON:
+// after one of these the next bytes are looked at one by one.
 func pastString(b []byte, i int) int {
-	for i++; ; i++ {
+	const close = 128
+	for i++; ; {
 		n := bytes.IndexByte(b[i:], '"')
 		if n < 0 {
 			return -1
@@ -141,8 +144,20 @@ func pastString(b []byte, i int) int {
 		for b[back-1] == '\\' { // the opening quote ends this at the latest
 			back--
 		}
-		if (i-back)%2 == 0 {
-			return i + 1
+		i++
+		if (i-1-back)%2 == 0 {
+			return i
+		}
+		for until := min(i+close, len(b)); i < until; i++ {
+			switch b[i] {
+			case '"':
+				return i + 1
+			case '\\':
+				i++
+			}
+		}
+		if i > len(b) { // the last byte escapes what is not there
+			return -1
 		}
 	}
 }

@@ -31,8 +31,10 @@ type pattern struct {
 	law *regexp.Regexp
 	all bool // every line matches
 
-	// needles: a matching line holds one of them. Empty: none are known.
-	needles []needle
+	// choices: a matching line holds a needle of each set, so that a search goes
+	// by the one that is rarest in the text. Empty: none are known.
+	choices [][]needle
+	needles []needle // the choice as long as no text is known
 	// enough: a line that holds a needle matches.
 	enough bool
 	// ordered: a line matches exactly if it holds these in their order.
@@ -85,17 +87,19 @@ func compile(text string) (*pattern, error) {
 		return p, nil
 	}
 	if parts := ordered(tree); len(parts) > 0 {
-		p.needles = []needle{longest(parts)}
+		for _, part := range parts[:min(len(parts), maxChoices)] {
+			p.choices = append(p.choices, []needle{newNeedle(part, false)})
+		}
+		p.needles = best(p.choices)
 		if p.enough = len(parts) == 1; !p.enough {
 			p.ordered = parts
 		}
 		return p, nil
 	}
-	if p.needles = required(tree); shortest(p.needles) >= minNeedle {
-		p.enough = literals(tree)
+	if p.choices = required(tree); len(p.choices) > 0 {
+		p.needles, p.enough = best(p.choices), literals(tree)
 		return p, nil
 	}
-	p.needles = nil
 	// Should RE2 refuse the rewritten pattern, every line is asked.
 	p.filter, _ = re2.Compile(overLines(tree).String())
 	return p, nil
@@ -125,6 +129,8 @@ func (p *pattern) matches(ctx context.Context, line []byte) bool {
 		return slices.ContainsFunc(p.needles, func(n needle) bool { return n.in(line) })
 	case len(p.ordered) > 0:
 		return holdsInOrder(line, p.ordered)
+	case len(p.choices) > 1 && !p.holdsEach(line):
+		return false
 	case len(line) <= p.lawBytes:
 		return p.law.Match(line)
 	}
@@ -149,6 +155,17 @@ func (r *runes) ReadRune() (rune, int, error) {
 		return 0, 0, io.EOF
 	}
 	return r.r.ReadRune()
+}
+
+// holdsEach reports whether a line holds a needle of each set, which is asked
+// much faster than the law is.
+func (p *pattern) holdsEach(line []byte) bool {
+	for _, set := range p.choices {
+		if !slices.ContainsFunc(set, func(n needle) bool { return n.in(line) }) {
+			return false
+		}
+	}
+	return true
 }
 
 func holdsInOrder(line []byte, parts [][]byte) bool {

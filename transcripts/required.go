@@ -55,29 +55,22 @@ func literal(rs []rune) ([]byte, bool) {
 	return []byte(string(rs)), true
 }
 
-func longest(literals [][]byte) needle {
-	best := literals[0]
-	for _, l := range literals {
-		if len(l) > len(best) {
-			best = l
-		}
-	}
-	return newNeedle(best, false)
-}
-
 // minNeedle: shorter needles are found so often that RE2 is faster.
 const minNeedle = 2
 
 // maxNeedles bounds how often a text is scanned.
 const maxNeedles = 16
 
-// required is a set of needles of which every match of the tree holds one; nil
-// if none is known.
-func required(tree *syntax.Regexp) []needle {
+// maxChoices bounds what a sample is counted for.
+const maxChoices = 8
+
+// required is sets of needles: every match of the tree holds one needle of each
+// set. None if nothing is known, or only what is too short.
+func required(tree *syntax.Regexp) [][]needle {
 	switch tree.Op {
 	case syntax.OpLiteral:
-		if n, ok := needleOf(tree); ok {
-			return []needle{n}
+		if n, ok := needleOf(tree); ok && len(n.text) >= minNeedle {
+			return [][]needle{{n}}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
 		return required(tree.Sub[0])
@@ -86,25 +79,33 @@ func required(tree *syntax.Regexp) []needle {
 			return required(tree.Sub[0])
 		}
 	case syntax.OpConcat:
-		var best []needle
+		var all [][]needle
 		for _, sub := range tree.Sub {
-			if n := required(sub); shortest(n) > shortest(best) {
-				best = n
-			}
+			all = append(all, required(sub)...)
 		}
-		return best
+		return all[:min(len(all), maxChoices)]
 	case syntax.OpAlternate:
 		var all []needle
 		for _, sub := range tree.Sub {
-			n := required(sub)
+			n := best(required(sub))
 			if len(n) == 0 || len(all)+len(n) > maxNeedles {
 				return nil
 			}
 			all = append(all, n...)
 		}
-		return all
+		return [][]needle{all}
 	}
 	return nil
+}
+
+// best is the set whose shortest needle is the longest; nil if there is none.
+func best(sets [][]needle) (found []needle) {
+	for _, set := range sets {
+		if shortest(set) > shortest(found) {
+			found = set
+		}
+	}
+	return found
 }
 
 // shortest is how long the shortest needle is; 0 if there are none.

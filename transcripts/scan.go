@@ -144,6 +144,8 @@ func equalFold(text, lower []byte) bool {
 // that may match. It never passes over a line that does.
 type candidates struct {
 	pattern *pattern
+	needles []needle // the pattern's choice for texts like these
+	begun   int      // texts
 	text    []byte
 	cursors []cursor // one per needle
 	ask     int      // so many lines are worth asking before the filter is
@@ -151,10 +153,15 @@ type candidates struct {
 
 // begin starts on a new text.
 func (c *candidates) begin(text []byte) {
+	const often = 64 // a conversation changes its subject; a sample costs as much as a window
+	if c.begun%often == 0 {
+		c.needles = c.pattern.rarest(text)
+	}
+	c.begun++
 	c.text = text
 	c.cursors = c.cursors[:0]
-	for i := range c.pattern.needles {
-		c.cursors = append(c.cursors, cursor{needle: &c.pattern.needles[i], next: -1, low: -1, up: -1})
+	for i := range c.needles {
+		c.cursors = append(c.cursors, cursor{needle: &c.needles[i], next: -1, low: -1, up: -1})
 	}
 }
 
@@ -171,7 +178,7 @@ func (c *candidates) from(at int) int {
 	switch {
 	case at >= len(c.text):
 		return -1
-	case len(c.pattern.needles) > 0:
+	case len(c.needles) > 0:
 		return c.byNeedle(at)
 	case c.pattern.all || c.pattern.filter == nil:
 		return at

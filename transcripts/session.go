@@ -146,6 +146,7 @@ func (s *Store) Erase(ctx context.Context, session string) error {
 
 // remove takes a session's files away. The caller is the session's only writer.
 func (s *Store) remove(k key) error {
+	s.hostViews.forget(k)
 	dir := s.sessionDir(k)
 	// The commit record first: what is left after a crash is then no transcript.
 	if err := os.Remove(filepath.Join(dir, metaName)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -301,6 +301,9 @@ func (l *lineReader) next() ([]byte, error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
 		l.read += int64(len(part))
+		if err == nil && len(l.buf) == 0 && !long && len(part) <= l.most+1 {
+			return part[:len(part)-1], nil // as it lies in the buffer
+		}
 		if long = long || len(l.buf)+len(part) > l.most+1; !long {
 			l.buf = append(l.buf, part...)
 		}

@@ -28,6 +28,10 @@ type Options struct {
 	// MaxMessageBytes bounds one message, since a message is decoded in memory.
 	// 0: 32 MiB.
 	MaxMessageBytes int
+	// MaxTotal bounds all transcripts together, in bytes as they are kept: beyond
+	// it those go that were not added to for longest. 0: there is no bound. Of
+	// Shared it is the shared store's own matter, and this must be 0.
+	MaxTotal int64
 	// Shared has the transcripts of all replicas; what Dir holds are then copies,
 	// brought up to date before they are read. nil: Dir alone has them.
 	Shared gate.SharedTexts
@@ -49,11 +53,13 @@ type Store struct {
 	roots      []root
 	maxBytes   int64
 	maxMessage int
+	maxTotal   int64              // 0: no bound
 	writers    [256]chan struct{} // one slot each; index: first byte of the session's key
 	searches   chan struct{}      // bounds the memory of concurrent GrepSearch calls
 	// countFurther bounds what a costly search that shows no more still counts.
 	countFurther int64
 	indexes      indexCache
+	hostViews    hostViews
 	closeOnce    sync.Once
 
 	ending  context.Context // ends with Close
@@ -86,6 +92,10 @@ func Open(opt Options) (*Store, error) {
 	if opt.MaxBytes > 0 {
 		s.maxBytes = opt.MaxBytes
 	}
+	if opt.MaxTotal > 0 && opt.Shared != nil {
+		return nil, errors.New("transcripts: copies of shared ones are not bounded here")
+	}
+	s.maxTotal = opt.MaxTotal
 	if opt.MaxMessageBytes > 0 {
 		s.maxMessage = opt.MaxMessageBytes
 	}
@@ -111,6 +121,9 @@ func Open(opt Options) (*Store, error) {
 	if s.shared != nil {
 		s.running.Go(s.sweepingErased)
 	}
+	if s.maxTotal > 0 {
+		s.running.Go(s.shrinking)
+	}
 	return s, nil
 }
 
@@ -122,6 +135,7 @@ func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		s.end()
 		s.running.Wait()
+		s.hostViews.close()
 		err = errors.Join(os.RemoveAll(s.tmp), s.lock.Close())
 	})
 	return err

@@ -82,39 +82,32 @@ func Tail(f io.ReaderAt, size int64) (string, error) {
 // viewUpload renders the host's session file that was uploaded for a session;
 // nil if it has none.
 func (s *Store) viewUpload(ctx context.Context, k key, final string) (*view, error) {
-	f, h, err := s.openUpload(k)
-	if err != nil || h == nil {
+	f, m, err := s.openUpload(k)
+	if err != nil || f == nil {
 		return nil, err
 	}
 	defer f.Close()
-	sp, err := s.spoolView(false, func(out *bufio.Writer) error { return h.render(ctx, out, final) })
-	if err != nil {
-		return nil, err
+	v, err := s.viewHostFile(ctx, hostViewKey{session: k, format: m.Format}, f, m.Bytes, final)
+	if err == nil {
+		v.mark = markOf(f, m.Bytes)
 	}
-	v := s.temporary(sp, "")
-	v.host, v.version, v.mark = h.host, h.format.version(), markOf(f, h.size)
-	return v, nil
+	return v, err
 }
 
 // openUpload opens the host's session file of a session; nil if it has none.
-func (s *Store) openUpload(k key) (*os.File, *hostFile, error) {
+func (s *Store) openUpload(k key) (*os.File, meta, error) {
 	f, m, err := openCommitted(s.sessionDir(k))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return nil, meta{}, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, meta{}, err
 	}
 	if m.Format == "" {
 		f.Close()
-		return nil, nil, nil
+		return nil, meta{}, nil
 	}
-	h, err := newHostFile(f, m.Bytes, m.Format)
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, h, nil
+	return f, m, nil
 }
 
 // UploadedAnswer is [Store.Answer] of a session file that was uploaded. It waits
@@ -123,14 +116,18 @@ func (s *Store) UploadedAnswer(ctx context.Context, session string, since time.T
 	if err := s.freshen(ctx, keyOf(session)); err != nil {
 		return "", attaching(err)
 	}
-	f, h, err := s.openUpload(keyOf(session))
-	if err == nil && h == nil {
+	f, m, err := s.openUpload(keyOf(session))
+	if err == nil && f == nil {
 		err = errNoAnswer
 	}
 	if err != nil {
 		return "", attaching(err)
 	}
 	defer f.Close()
+	h, err := newHostFile(f, m.Bytes, m.Format)
+	if err != nil {
+		return "", attaching(err)
+	}
 	text, err := h.answerSince(ctx, since)
 	if err != nil {
 		return "", attaching(err)

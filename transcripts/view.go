@@ -39,6 +39,7 @@ type view struct {
 	host      string              // the format of the session file it was rendered from; empty: none
 	version   string              // of the host, as that file names it
 	mark      gate.TranscriptMark // zero: of no file that stays
+	lent      *hostView           // which has the file at path, and is given back on Close; nil: none
 	asText    bool                // some of it is as it was sent, so that its markers may be anybody's
 
 	store    *Store
@@ -74,12 +75,15 @@ func (v *view) Is(path string, about os.FileInfo) bool {
 	return err == nil && os.SameFile(own, about)
 }
 
-// Close gives the file back, and removes a temporary one.
+// Close gives the file back, and removes a temporary one that is not kept.
 func (v *view) Close() error {
 	var err error
 	v.close.Do(func() {
 		err = v.file.Close()
-		if v.temporary {
+		switch {
+		case v.lent != nil:
+			v.store.hostViews.give(v.lent)
+		case v.temporary:
 			err = errors.Join(err, removed(v.path))
 		}
 		if v.copied {

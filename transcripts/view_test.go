@@ -24,7 +24,7 @@ func viewOf(t testing.TB, s *Store, content string) *view {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := s.temporary(sp, "")
+	v := s.temporary(sp)
 	t.Cleanup(func() { v.Close() })
 	return v
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/gate"
 	"stopgate/wire/install"
 )
@@ -39,7 +40,7 @@ type applied struct {
 // Run uploads the specs of every file.
 func (c applyCommand) Run(p process) error {
 	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
-	if err := checkServer(c.Server); err != nil {
+	if err := hookclient.CheckServer(c.Server); err != nil {
 		return exit{exitUsage, err}
 	}
 	files, err := readSpecFiles(c.Files)
@@ -143,15 +144,11 @@ func howToReach(base string) string {
 	return "check its address, and that this machine reaches it and trusts its certificate"
 }
 
+// refusal is [hookclient.Refusal] with its exit code.
 func refusal(status string, body []byte) error {
-	var answer struct {
-		Error struct {
-			Code, Message string
-			Details       []gate.Finding
-		}
+	err := hookclient.Refusal(status, body)
+	if _, ours := errors.AsType[*gate.Error](err); ours {
+		return exit{exitFindings, err}
 	}
-	if json.Unmarshal(body, &answer) != nil || answer.Error.Message == "" {
-		return exit{exitUnreachable, fmt.Errorf("server answered %s", status)}
-	}
-	return exit{exitFindings, &gate.Error{Code: gate.Code(answer.Error.Code), Message: answer.Error.Message, Details: answer.Error.Details}}
+	return exit{exitUnreachable, err}
 }

@@ -66,6 +66,7 @@ type app struct {
 	runner      *commandhooks.Runner
 	caller      *httphooks.Caller
 	models      *models
+	judge       *prompthooks.Judge
 	judging     prompthooks.Options // what prompt hooks are asked with
 	closers     []func() error
 }
@@ -90,6 +91,7 @@ const (
 // namedStore is a store that says which one it is, without a secret.
 type namedStore interface {
 	gate.Store
+	gate.Outbox
 	fmt.Stringer
 }
 
@@ -99,9 +101,10 @@ type namedStore interface {
 func openStore(ctx context.Context, cfg config.Server, data sharing, conversation func(context.Context, string) (bool, error)) (namedStore, error) {
 	if cfg.Database == "" {
 		return sqlite.Open(ctx, sqlite.Options{Dir: cfg.Data, Durability: sqlite.Durability(cfg.Durability),
-			Lock: data == alone, Retention: cfg.Retention.Records, Conversation: conversation, Now: time.Now})
+			Lock: data == alone, Retention: cfg.Retention.Records, MaxBytes: cfg.Retention.RecordsMaxSize, Conversation: conversation, Now: time.Now})
 	}
-	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records, Conversation: conversation})
+	store, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.Database), Retention: cfg.Retention.Records, Conversation: conversation,
+		MaxBytes: cfg.Retention.RecordsMaxSize, MaxTextBytes: cfg.Retention.TranscriptsMaxSize})
 	return store, databaseError(err)
 }
 
@@ -131,6 +134,9 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 		return nil, err
 	}
 	texts, _ := store.(gate.SharedTexts) // nil: the data directory has them
+	if texts != nil || data == shared {
+		cfg.Retention.TranscriptsMaxSize = 0 // the store's matter, or the server's
+	}
 	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, commandOptions(cfg, getenv), getenv)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -171,7 +177,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	var errs []error
 	var err error
 	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Roots: cfg.Transcripts.Roots,
-		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine)})
+		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine), MaxTotal: cfg.Retention.TranscriptsMaxSize})
 	errs = append(errs, err)
 	a.runner, err = commandhooks.New(ctx, commands)
 	errs = append(errs, err)
@@ -179,7 +185,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	errs = append(errs, err)
 	a.judging = prompthooks.Options{Model: a.models.find, Fallback: a.models.inPlaceOf, Price: a.models.price, MaxRounds: cfg.Limits.JudgeRounds,
 		MaxTokens: cfg.Limits.JudgeTokens, DailyTokens: cfg.Limits.AgentDailyTokens, Now: time.Now}
-	judge, err := prompthooks.New(a.judging)
+	a.judge, err = prompthooks.New(a.judging)
 	errs = append(errs, err)
 	caller, err := newCaller(cfg, getenv)
 	errs = append(errs, err)
@@ -194,7 +200,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	}
 	a.gate = &gate.Gate{Policies: a.policies, Transcripts: a.transcripts, FindAnswer: a.findAnswer, OnGateError: cfg.OnGateError,
 		Parallel: cfg.Limits.ParallelHooks, Now: time.Now, NewID: newID, Untried: contracts.Remarks(),
-		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
+		Evaluators: map[gate.HookType]gate.Evaluator{gate.PromptHook: a.judge, gate.CommandHook: a.runner, gate.HTTPHook: caller,
 			gate.RuleHook: gate.EvaluatorFunc(rulehooks.Evaluate)}}
 	return a, nil
 }

@@ -13,6 +13,7 @@ import (
 	"stopgate/calibrate"
 	"stopgate/gate"
 	"stopgate/internal/regular"
+	"stopgate/internal/terminal"
 )
 
 const (
@@ -91,7 +92,7 @@ func (s *labelledSet) scan(limit int, skipBad bool, check func(calibrate.Run) er
 		}
 		if err != nil {
 			if s.bad++; s.bad <= maxSkipped {
-				s.skipped = append(s.skipped, skippedLine{at.line, fmt.Sprintf("%.200s", visibly(err.Error()))})
+				s.skipped = append(s.skipped, skippedLine{at.line, fmt.Sprintf("%.200s", terminal.Visible(err.Error()))})
 			}
 		}
 		at.offset += size

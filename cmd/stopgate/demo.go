@@ -16,6 +16,7 @@ import (
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/internal/scratch"
+	"stopgate/internal/terminal"
 	"stopgate/prompthooks"
 )
 
@@ -50,7 +51,7 @@ func (demoCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	d := &demo{out: p.stdout, ctx: p.ctx, colour: isTerminal(p.stdout) && p.getenv("NO_COLOR") == "",
+	d := &demo{out: p.stdout, ctx: p.ctx, colour: terminal.Is(p.stdout) && p.getenv("NO_COLOR") == "",
 		api: apiClient{base: "http://" + listener.Addr().String()}, judge: app.models.check().Reason}
 	if !app.models.check().OK {
 		d.judge = "no model key is set: a scripted judge plays the model's part"

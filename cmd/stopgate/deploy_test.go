@@ -37,7 +37,7 @@ func shown(t *testing.T, s *service) map[string]map[string]bool {
 func everyMetric(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stopgate.yaml")
-	if err := os.WriteFile(file, []byte("sandbox: {mode: process}\ntelemetry: {endpoint: \"http://127.0.0.1:1\"}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("sandbox: {mode: process}\ntelemetry: {endpoint: \"http://127.0.0.1:1\"}\nexport: {sinks: {archive: {kind: file, path: records.ndjson}}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := newServiceWith(t, t.TempDir(), file)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/wire/install"
@@ -81,7 +82,7 @@ func (c doctorCommand) Run(p process) error {
 		}
 		hosts = []install.Host{host}
 	}
-	if err := cmp.Or(checkServer(orServer(c.Server, serverURL(p.getenv))), checkServer(serverURL(p.getenv))); err != nil {
+	if err := cmp.Or(hookclient.CheckServer(orServer(c.Server, serverURL(p.getenv))), hookclient.CheckServer(serverURL(p.getenv))); err != nil {
 		return exit{exitUsage, err}
 	}
 	d := &doctor{process: p, places: places, trusting: c.TrustProject, vouched: map[string]bool{

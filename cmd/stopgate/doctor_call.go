@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/wire/install"
 )
 
@@ -70,7 +71,7 @@ func (d *doctor) runCommand(cmd *exec.Cmd, stdin []byte, wait time.Duration) (ou
 type capped struct{ bytes.Buffer }
 
 func (c *capped) Write(p []byte) (int, error) {
-	c.Buffer.Write(p[:min(len(p), maxAnswer-c.Len())])
+	c.Buffer.Write(p[:min(len(p), hookclient.MaxAnswer-c.Len())])
 	return len(p), nil
 }
 
@@ -107,7 +108,7 @@ func post(client *http.Client, host install.Host, req *http.Request) ([]byte, er
 		return nil, fmt.Errorf("%s does not answer: %w", req.URL, err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, hookclient.MaxAnswer))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/gate"
 	"stopgate/wire"
 	"stopgate/wire/contracts"
@@ -181,14 +182,20 @@ func (d *doctor) runnable(e install.Entry) bool {
 		return false
 	}
 	if err != nil {
-		return e.Plain && filepath.Base(e.Program) == "stopgate" // it runs nothing, and the host's shell says so too
+		return e.Plain && ourName(e.Program) // it runs nothing, and the host's shell says so too
 	}
 	if program, err = filepath.EvalSymlinks(program); err != nil {
 		return false
 	}
 	self, err := os.Executable()
-	known := filepath.Base(e.Program) == "stopgate" || err == nil && sameFile(program, self)
+	known := ourName(e.Program) || err == nil && sameFile(program, self)
 	return e.Plain && known && filepath.IsAbs(program) && !inside(repository(d.places.Project), program)
+}
+
+// ourName reports whether a program has the name of one of ours.
+func ourName(program string) bool {
+	name := filepath.Base(program)
+	return name == "stopgate" || name == hookclient.Name
 }
 
 // repository is the directory that holds the project's history, whose authors
@@ -269,7 +276,7 @@ func (d *doctor) unreached(e install.Entry) string {
 		return ""
 	}
 	if s := d.serverAt(orServer(e.Server, serverURL(d.getenv))); !s.reachable {
-		return s.client.base
+		return s.client.Base
 	}
 	return ""
 }

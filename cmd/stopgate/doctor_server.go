@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/server"
@@ -24,7 +25,7 @@ import (
 
 // examined is a server, and what is known of the agents that it is asked for.
 type examined struct {
-	client    *hookClient
+	client    *hookclient.Client
 	reachable bool
 	checks    map[string]server.Check // of /readyz
 	agents    map[string]*gatedAgent
@@ -62,11 +63,11 @@ func (d *doctor) examineServers(c doctorCommand, patients []patient) {
 		d.serverAt(orServer(c.Server, fallback))
 	}
 	for _, s := range d.servers {
-		if c.Server != "" && s.client.base != orServer(c.Server, fallback) {
+		if c.Server != "" && s.client.Base != orServer(c.Server, fallback) {
 			continue
 		}
 		for _, name := range c.Agent {
-			d.agentOf(s.client.base, name)
+			d.agentOf(s.client.Base, name)
 		}
 	}
 	for _, s := range d.servers {
@@ -87,13 +88,13 @@ func orServer(server, fallback string) string {
 
 func (d *doctor) serverAt(base string) *examined {
 	for _, s := range d.servers {
-		if s.client.base == base {
+		if s.client.Base == base {
 			return s
 		}
 	}
-	s := &examined{client: newHookClient(base, ""), agents: map[string]*gatedAgent{}}
+	s := &examined{client: hookclient.NewClient(base, ""), agents: map[string]*gatedAgent{}}
 	if key := d.getenv("STOPGATE_API_KEY"); d.mayHaveKey(base) {
-		s.client.key = key
+		s.client.Key = key
 	} else if key != "" {
 		d.say(s.name(), gate.SeverityWarning, "", "STOPGATE_API_KEY is not sent to it, since only the project's files name it", "if you know the server, say so: stopgate doctor --server "+base)
 	}
@@ -115,7 +116,7 @@ func (d *doctor) agentOf(base, name string) *gatedAgent {
 	return s.agents[name]
 }
 
-func (s *examined) name() string { return "server " + s.client.base }
+func (s *examined) name() string { return "server " + s.client.Base }
 
 // serverWait is how long a server may take for one of the doctor's questions.
 const serverWait = 10 * time.Second
@@ -124,7 +125,7 @@ const serverWait = 10 * time.Second
 func (s *examined) get(ctx context.Context, path string, into any) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, serverWait)
 	defer cancel()
-	status, body, err := s.client.send(ctx, http.MethodGet, path, "", http.NoBody)
+	status, body, err := s.client.Send(ctx, http.MethodGet, path, "", http.NoBody)
 	if err != nil {
 		return status, err
 	}
@@ -136,7 +137,7 @@ func (s *examined) get(ctx context.Context, path string, into any) (status int, 
 
 // examine asks a server how it is.
 func (d *doctor) examine(s *examined) {
-	advice := howToReach(s.client.base) + ", or write another address into the entries: stopgate init HOST --server URL"
+	advice := howToReach(s.client.Base) + ", or write another address into the entries: stopgate init HOST --server URL"
 	var health struct{ Status string }
 	if _, err := s.get(d.ctx, "/healthz", &health); err != nil {
 		d.say(s.name(), gate.SeverityError, "", err.Error(), advice)
@@ -182,7 +183,7 @@ func (d *doctor) examineAgent(s *examined, name string, patients []patient) {
 	d.examineHooks(s, name, agent)
 	for _, pt := range patients {
 		if slices.ContainsFunc(pt.entries, func(e install.Entry) bool {
-			return e.Agent == name && orServer(e.Server, serverURL(d.getenv)) == s.client.base
+			return e.Agent == name && orServer(e.Server, serverURL(d.getenv)) == s.client.Base
 		}) {
 			d.examineMatchers(s, name, agent, pt.host)
 		}

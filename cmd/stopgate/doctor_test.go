@@ -23,6 +23,7 @@ import (
 	"time"
 	"unicode"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/gate"
 	"stopgate/wire/install"
 )
@@ -133,6 +134,10 @@ func TestDoctorTurnsRed(t *testing.T) {
 	}
 	stranger := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(stranger.Close)
+	small, err := exec.LookPath(hookclient.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	stop := map[string]string{"gemini-cli": "AfterAgent", "copilot": "agentStop"}
 	for _, host := range install.All() {
 		if host.Name == "ax-code" { // cannot be held at its Stop: TestAXCode24Doctor
@@ -153,6 +158,8 @@ func TestDoctorTurnsRed(t *testing.T) {
 			{name: "healthy by command", target: install.Target{Keyed: true}},
 			{name: "wrong path", target: install.Target{Keyed: true}, want: "a probe on " + event + " is not blocked: the command fails",
 				bend: func(w *workplace) { w.edit(host, "/stopgate hook", "/no/such/stopgate hook") }},
+			{name: "healthy by stopgate-hook", target: install.Target{Keyed: true, Client: small}},
+			{name: "stopgate-hook is gone", target: install.Target{Keyed: true, Client: "/no/such/stopgate-hook"}, want: "a probe on " + event + " is not blocked: the command fails"},
 			{name: "wrong port", target: install.Target{Server: stranger.URL}, want: "something that is no stopgate answers there"},
 			{name: "server down", target: install.Target{Server: "http://127.0.0.1:" + freePort(t)}, want: "no server at http://127.0.0.1:"},
 			{name: "wrong agent", target: install.Target{Agent: "nobody"}, want: `no agent "nobody" is known`},
@@ -166,7 +173,7 @@ func TestDoctorTurnsRed(t *testing.T) {
 				for path, content := range trusts[host.Name] {
 					w.write(path, content)
 				}
-				w.install(host, install.Project, install.Target{Agent: cmp.Or(c.target.Agent, "marker"), Server: cmp.Or(c.target.Server, s.url), Keyed: c.target.Keyed})
+				w.install(host, install.Project, install.Target{Agent: cmp.Or(c.target.Agent, "marker"), Server: cmp.Or(c.target.Server, s.url), Keyed: c.target.Keyed, Client: c.target.Client})
 				want := exitDone
 				if c.bend != nil {
 					c.bend(w)
@@ -287,6 +294,9 @@ func TestDoctorDistrustsTheProject(t *testing.T) {
 		"BASH_ENV=./stopgate stopgate hook --protocol codex",
 		"./stopgate hook --protocol codex",
 		`"<project>/stopgate" hook --protocol codex`,
+		"./stopgate-hook --protocol codex",
+		"stopgate-hook --protocol codex; touch pwned",
+		"./other stopgate-hook --protocol codex",
 		"./other hook --protocol codex",
 		"sh hook --protocol codex",
 		"eval ./stopgate hook --protocol codex",
@@ -295,7 +305,7 @@ func TestDoctorDistrustsTheProject(t *testing.T) {
 	} {
 		t.Run(command, func(t *testing.T) {
 			w := newWorkplace(t)
-			for _, name := range []string{"stopgate", "other", "hook"} {
+			for _, name := range []string{"stopgate", "stopgate-hook", "other", "hook"} {
 				w.write("<project>/"+name, "#!/bin/sh\ntouch pwned\n")
 				if err := os.Chmod(filepath.Join(w.project, name), 0o755); err != nil { //nolint:gosec // it is a program
 					t.Fatal(err)

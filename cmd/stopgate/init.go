@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/config"
 	"stopgate/wire/install"
 )
@@ -30,7 +31,7 @@ type initCommand struct {
 func (initCommand) Help() string {
 	return `Writes the host's own hook configuration: in the current directory, or with --user below the home directory. Comments, order and foreign hooks stay as they are; older entries of stopgate are replaced; a second run changes nothing. A file that cannot be read is left alone (exit 65).
 
-A server on this machine is called by URL where the host can do that, else by stopgate hook, which takes the key, if the server wants one, from STOPGATE_API_KEY of the host's environment. No key is ever written.
+A server on this machine is called by URL where the host can do that, else by stopgate-hook where that is beside stopgate (the same as stopgate hook, and sooner), else by stopgate hook. Either takes the key, if the server wants one, from STOPGATE_API_KEY of the host's environment. No key is ever written.
 
 Examples:
   stopgate init claude-code --agent marker
@@ -43,7 +44,7 @@ Examples:
 func (c initCommand) Run(p process) error {
 	p.stdout, p.stderr = visible{p.stdout}, visible{p.stderr}
 	host, err := findHost(c.Host)
-	if err = cmp.Or(err, withoutSecret(c.Server), checkServer(c.Server), config.CheckName("agent", c.Agent)); err != nil {
+	if err = cmp.Or(err, withoutSecret(c.Server), hookclient.CheckServer(c.Server), config.CheckName("agent", c.Agent)); err != nil {
 		return exit{exitUsage, err}
 	}
 	places, err := hostPlaces(p)
@@ -68,7 +69,7 @@ func (c initCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	entries := host.Entries(install.Target{Agent: c.Agent, Server: c.Server, Program: program, Keyed: p.getenv("STOPGATE_API_KEY") != ""})
+	entries := host.Entries(install.Target{Agent: c.Agent, Server: c.Server, Program: program, Client: clientBeside(program), Keyed: p.getenv("STOPGATE_API_KEY") != ""})
 	content, err := host.Add(file.content, entries)
 	if err != nil {
 		return c.unreadable(file, err)
@@ -161,19 +162,6 @@ func findHost(name string) (install.Host, error) {
 	return host, nil
 }
 
-// checkServer refuses what is not the URL of a server, for every command that
-// asks one.
-func checkServer(server string) error {
-	u, err := url.Parse(server)
-	switch {
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return fmt.Errorf("server (--server or STOPGATE_SERVER) is %q, want a URL, as http://127.0.0.1:8790", server)
-	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("server (--server or STOPGATE_SERVER) is %q, want scheme, host and path alone", u.Redacted())
-	}
-	return nil
-}
-
 // withoutSecret refuses what may not stand in a host's file: hosts show the URL
 // to their model.
 func withoutSecret(server string) error {
@@ -210,6 +198,16 @@ func ownPath() (string, error) {
 		return called, nil
 	}
 	return self, nil
+}
+
+// clientBeside is the stopgate-hook in the program's own directory; empty if there
+// is none.
+func clientBeside(program string) string {
+	path := filepath.Join(filepath.Dir(program), hookclient.Name)
+	if about, err := os.Stat(path); err != nil || !about.Mode().IsRegular() || about.Mode()&0o111 == 0 {
+		return ""
+	}
+	return path
 }
 
 func sameFile(a, b string) bool {

@@ -14,6 +14,7 @@ import (
 	"stopgate/access"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/terminal"
 )
 
 type keyCommand struct {
@@ -69,7 +70,7 @@ func (c keyCreateCommand) Run(p process) error {
 	if c.JSON {
 		return printJSON(p.stdout, made)
 	}
-	fmt.Fprintf(p.stderr, "key %s (%s) made in %s: may %s\n", visibly(made.Name), made.ID, keys.where(), mayDo(made.Key))
+	fmt.Fprintf(p.stderr, "key %s (%s) made in %s: may %s\n", terminal.Visible(made.Name), made.ID, keys.where(), mayDo(made.Key))
 	_, err = fmt.Fprintln(p.stdout, made.Secret)
 	return err
 }
@@ -97,7 +98,7 @@ func mayDo(k gate.Key) string {
 	}
 	agents := "for every agent"
 	if (gate.Caller{Agents: k.Agents}).Limited() {
-		agents = "for " + visibly(strings.Join(k.Agents, ", "))
+		agents = "for " + terminal.Visible(strings.Join(k.Agents, ", "))
 	}
 	until := "without end"
 	if !k.Expires.IsZero() {
@@ -145,7 +146,7 @@ func printKeys(w io.Writer, list []gate.Key, now time.Time) error {
 		if !k.LastUsed.IsZero() {
 			used = k.LastUsed.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", k.ID, visibly(k.Name), mayDo(k), state, used)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", k.ID, terminal.Visible(k.Name), mayDo(k), state, used)
 	}
 	return t.Flush()
 }
@@ -180,7 +181,7 @@ func (c keyRevokeCommand) Run(p process) error {
 	if err := errors.Join(err, keys.close()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "key %s revoked\n", visibly(key))
+	_, err = fmt.Fprintf(p.stdout, "key %s revoked\n", terminal.Visible(key))
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"stopgate/access"
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/config"
 	"stopgate/gate"
 )
@@ -30,33 +31,42 @@ type keys interface {
 	close() error
 }
 
-// open finds the keys. A flag that names a place wins over the environment. A
-// data directory is made for a first key alone: elsewhere a misspelt one is an
-// error.
+// open finds the keys. A data directory is made for a first key alone.
 func (k keyPlace) open(p process, mayMake bool) (keys, error) {
+	client, store, err := k.choose(p, mayMake)
+	switch {
+	case err != nil:
+		return nil, err
+	case client != nil:
+		return remoteKeys{*client}, nil
+	}
+	return localKeys{store}, nil
+}
+
+// choose is the server or the store that the flags name. A flag that names a
+// place wins over the environment. A data directory that is not there is made if
+// it may be: elsewhere a misspelt one is an error.
+func (k keyPlace) choose(p process, mayMake bool) (client *apiClient, store namedStore, err error) {
 	local := k.Data != "" || k.Config != ""
 	if k.Server != "" && local {
-		return nil, exit{exitUsage, errors.New("--server is another place than --data and --config: name one")}
+		return nil, nil, exit{exitUsage, errors.New("--server is another place than --data and --config: name one")}
 	}
 	if base := cmp.Or(k.Server, p.getenv("STOPGATE_SERVER")); base != "" && !local {
-		if err := checkServer(base); err != nil {
-			return nil, exit{exitUsage, err}
+		if err := hookclient.CheckServer(base); err != nil {
+			return nil, nil, exit{exitUsage, err}
 		}
-		return remoteKeys{apiClient{base: strings.TrimRight(base, "/"), key: p.getenv("STOPGATE_API_KEY")}}, nil
+		return &apiClient{base: strings.TrimRight(base, "/"), key: p.getenv("STOPGATE_API_KEY")}, nil, nil
 	}
 	cfg, err := loadConfig(p, k.Config, overrides{data: k.Data})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := os.Stat(filepath.Join(cfg.Data, "stopgate.db")); cfg.Database == "" && !mayMake && errors.Is(err, fs.ErrNotExist) {
-		return nil, exit{exitInput, fmt.Errorf("data directory %q holds no store: name it with --data, or a server with --server", cfg.Data)}
+		return nil, nil, exit{exitInput, fmt.Errorf("data directory %q holds no store: name it with --data, or a server with --server", cfg.Data)}
 	}
-	cfg.Retention = config.Retention{} // a key command deletes nothing
-	store, err := openStore(p.ctx, cfg, shared, nil)
-	if err != nil {
-		return nil, err
-	}
-	return localKeys{store}, nil
+	cfg.Retention = config.Retention{} // a command like this deletes nothing
+	store, err = openStore(p.ctx, cfg, shared, nil)
+	return nil, store, err
 }
 
 // localKeys are those of a data directory, or of the database that the server

@@ -18,8 +18,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/commandhooks/jq"
 	"stopgate/gate"
+	"stopgate/internal/terminal"
 	"stopgate/wire"
 )
 
@@ -75,6 +77,7 @@ type commands struct {
 	Calibrate calibrateCommand `cmd:"" help:"Measure Stop prompt hooks on labelled runs."`
 	Key       keyCommand       `cmd:"" help:"Make, list and revoke API keys."`
 	Override  overrideCommand  `cmd:"" help:"Let one session stop for a while."`
+	Export    exportCommand    `cmd:"" help:"Write records as lines of JSON."`
 	Migrate   migrateCommand   `cmd:"" help:"Move a SQLite data directory into PostgreSQL."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 
@@ -113,7 +116,7 @@ func run(p process, args []string) (code int) {
 		if r := recover(); r != nil {
 			code = exitInternal
 			if len(args) > 0 && args[0] == "hook" { // its host reads both (DESIGN §6, EFFECTS §3.9)
-				if code = exitBadHook; !isTerminal(p.stderr) {
+				if code = hookclient.ExitBadFlag; !terminal.Is(p.stderr) {
 					return
 				}
 			}
@@ -152,7 +155,7 @@ func run(p process, args []string) (code int) {
 		}
 		fmt.Fprintf(p.stderr, "For usage: %s\n", help)
 		if args[0] == "hook" {
-			return exitBadHook
+			return hookclient.ExitBadFlag
 		}
 		return exitUsage
 	}
@@ -207,7 +210,7 @@ func exitOf(c gate.Code) int {
 // serverURL is the server where no flag names one. kong expands variables in it,
 // however they are escaped; in a URL a dollar sign can be written otherwise.
 func serverURL(getenv func(string) string) string {
-	return strings.ReplaceAll(cmp.Or(getenv("STOPGATE_SERVER"), "http://127.0.0.1:8790"), "$", "%24")
+	return strings.ReplaceAll(cmp.Or(getenv("STOPGATE_SERVER"), hookclient.DefaultServer), "$", "%24")
 }
 
 type versionCommand struct {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/internal/contract"
 )
 
@@ -31,13 +32,31 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	testscript.Main(m, map[string]func(){"stopgate": main})
+	testscript.Main(m, map[string]func(){"stopgate": main, hookclient.Name: func() {
+		os.Exit(hookclient.Main("dev"))
+	}})
 }
 
 // The scripts run the real program; each is a page to read. Lines with
 // [contract] need the contract beside the checkout.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, scripts(t, "script"))
+}
+
+// Both programs that a host can run as its command hook do what the script says:
+// it calls them `hook`.
+func TestHookScripts(t *testing.T) {
+	onBothHooks(t, func(t *testing.T, hook hookProgram) {
+		params := scripts(t, "hook")
+		setup := params.Setup
+		params.Setup = func(env *testscript.Env) error {
+			bin := filepath.Join(env.WorkDir, "bin")
+			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			return errors.Join(setup(env), os.Mkdir(bin, 0o700),
+				os.WriteFile(filepath.Join(bin, "hook"), []byte("#!/bin/sh\nexec "+strings.Join(hook.words, " ")+` "$@"`+"\n"), 0o700)) //nolint:gosec // it is a program
+		}
+		testscript.Run(t, params)
+	})
 }
 
 func scripts(t *testing.T, dir string) testscript.Params {

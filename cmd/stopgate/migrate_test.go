@@ -57,6 +57,8 @@ func fill(t *testing.T, dir string) {
 		}
 		check(s.Commit(ctx, c))
 	}
+	_, err = s.KeepSinks(ctx, []string{"siem"}) // which lacks the next
+	check(err)
 	counts := gate.Counts{StopRejections: 2, PromptRejections: 1, Started: true, LastPromptID: hostile, LastReason: "r", LastContext: "c", LastAnswer: "a", SameReason: 1}
 	check(s.Commit(ctx, gate.Commit{Key: gate.LedgerKey{Agent: "builder", Session: hostile, SubAgent: "x"},
 		Settle: func(gate.Counts) (gate.Counts, gate.Record) { return counts, storetest.Record(500) }}))
@@ -110,9 +112,11 @@ type held struct {
 	Owners   map[string][]string
 	Texts    map[string]string
 	Sizes    map[string]transcripts.Size
+	Sinks    []gate.SinkState
+	Unsent   []string
 }
 
-func holdings(t *testing.T, s gate.Store, texts *transcripts.Store) held {
+func holdings(t *testing.T, s namedStore, texts *transcripts.Store) held {
 	t.Helper()
 	ctx := t.Context()
 	h := held{History: map[string][]gate.StoredSpec{}, Texts: map[string]string{}, Sizes: map[string]transcripts.Size{}}
@@ -157,6 +161,12 @@ func holdings(t *testing.T, s gate.Store, texts *transcripts.Store) held {
 	check(err)
 	h.Override, err = s.Override(ctx, hostile)
 	check(err)
+	h.Sinks, err = s.SinkStates(ctx)
+	check(err)
+	check(s.Undelivered(ctx, "siem", gate.Lease{Holder: "me", Length: time.Minute}, func(d gate.Delivery) bool {
+		h.Unsent = append(h.Unsent, d.Record.EvaluationID)
+		return true
+	}))
 	h.Owners = map[string][]string{}
 	for _, session := range []string{hostile, "claimed"} {
 		h.Owners[session], err = s.SessionAgents(ctx, session)

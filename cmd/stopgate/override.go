@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/gate"
 )
 
@@ -68,5 +69,5 @@ func (c overrideCommand) check() error {
 	case !c.Remove && (c.For < time.Minute || c.For > gate.MaxOverride || c.For%time.Minute != 0):
 		return fmt.Errorf("--for is %s, want whole minutes up to %s, as 30m", c.For, gate.MaxOverride)
 	}
-	return checkServer(c.Server)
+	return hookclient.CheckServer(c.Server)
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"stopgate/internal/terminal"
 )
 
 // progress tells a person how far a long command is: on a terminal in one line
@@ -24,7 +26,7 @@ type progress struct {
 const showEvery = 200 * time.Millisecond
 
 func newProgress(w io.Writer, total int) *progress {
-	return &progress{w: w, terminal: isTerminal(w), total: total, began: time.Now()}
+	return &progress{w: w, terminal: terminal.Is(w), total: total, began: time.Now()}
 }
 
 // step is one more done.

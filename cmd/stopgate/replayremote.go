@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/gate"
 	"stopgate/server"
 )
@@ -35,7 +36,7 @@ func (c apiClient) get(ctx context.Context, path string, use func(*http.Response
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		answer, err := io.ReadAll(io.LimitReader(resp.Body, hookclient.MaxAnswer))
 		if err != nil {
 			return exit{exitUnreachable, err}
 		}

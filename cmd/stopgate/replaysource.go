@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/internal/regular"
@@ -46,12 +47,12 @@ type found struct {
 func (c replayCommand) source(p process, cfg config.Server, app *app) (source, error) {
 	switch {
 	case c.From != "":
-		return openExport(c.From, app)
+		return openExported(c.From, app)
 	case c.Data != "":
 		return openStored(p.ctx, cfg)
 	}
 	server := cmp.Or(c.Server, serverURL(p.getenv))
-	if err := checkServer(server); err != nil {
+	if err := hookclient.CheckServer(server); err != nil {
 		return nil, exit{exitUsage, err}
 	}
 	return remote{apiClient{base: strings.TrimRight(server, "/"), key: p.getenv("STOPGATE_API_KEY")}, app}, nil
@@ -128,8 +129,8 @@ func pages(f gate.RecordFilter, limit int, page func(gate.RecordFilter) ([]gate.
 	}
 }
 
-// export is a file of records, one a line.
-type export struct {
+// exported is a file of records, one a line.
+type exported struct {
 	file  *os.File
 	app   *app
 	lines int
@@ -139,12 +140,12 @@ type export struct {
 // its evidence beside it.
 const maxRecord = 64 << 20
 
-func openExport(path string, app *app) (source, error) {
+func openExported(path string, app *app) (source, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, exit{exitInput, err}
 	}
-	e := &export{file: f, app: app}
+	e := &exported{file: f, app: app}
 	if e.lines, err = countLines(f); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
@@ -169,13 +170,13 @@ func countLines(r io.Reader) (n int, err error) {
 	}
 }
 
-func (e *export) close() error { return e.file.Close() }
+func (e *exported) close() error { return e.file.Close() }
 
-func (e *export) size(limit int) int { return min(e.lines, limit) }
+func (e *exported) size(limit int) int { return min(e.lines, limit) }
 
 // list reads the lines in their order. A line that is no record is one that cannot
 // be replayed, and so is the last one of an export that was cut.
-func (e *export) list(ctx context.Context, f gate.RecordFilter, limit int) iter.Seq2[found, error] {
+func (e *exported) list(ctx context.Context, f gate.RecordFilter, limit int) iter.Seq2[found, error] {
 	return func(yield func(found, error) bool) {
 		in := bufio.NewReaderSize(e.file, 64<<10)
 		for line := 1; limit > 0 && ctx.Err() == nil; line++ {
@@ -263,10 +264,10 @@ func picks(f gate.RecordFilter, r gate.Record) bool {
 		(f.Hook == "" || slices.ContainsFunc(r.Hooks, func(v gate.Verdict) bool { return v.Name == f.Hook }))
 }
 
-func (e *export) conversation(context.Context, gate.Record, *gate.Event) (gate.Transcript, error) {
+func (e *exported) conversation(context.Context, gate.Record, *gate.Event) (gate.Transcript, error) {
 	return nil, errors.New("the conversation was uploaded, and an export does not hold it: use --server or --data")
 }
 
-func (e *export) answer(ctx context.Context, ev *gate.Event, since time.Time) (string, error) {
+func (e *exported) answer(ctx context.Context, ev *gate.Event, since time.Time) (string, error) {
 	return e.app.transcripts.AnswerMarked(ctx, ev, since)
 }

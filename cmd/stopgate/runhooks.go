@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/datadir"
 	"stopgate/internal/regular"
 	"stopgate/wire"
 )
@@ -196,15 +198,15 @@ func (r *hookRuntime) payload() ([]byte, error) {
 	var fault error
 	go func() {
 		defer close(read)
-		all, fault = io.ReadAll(io.LimitReader(r.stdin, maxPayload+1))
+		all, fault = io.ReadAll(io.LimitReader(r.stdin, hookclient.MaxPayload+1))
 	}()
 	select {
 	case <-r.ctx.Done():
 		return nil, errors.New("interrupted while the payload was read")
 	case <-read:
 	}
-	if fault == nil && len(all) > maxPayload {
-		fault = fmt.Errorf("payload is larger than %d MiB", maxPayload>>20)
+	if fault == nil && len(all) > hookclient.MaxPayload {
+		fault = fmt.Errorf("payload is larger than %d MiB", hookclient.MaxPayload>>20)
 	}
 	return all, fault
 }
@@ -341,7 +343,7 @@ func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, 
 // may see: the directory that they work in.
 func (r *hookRuntime) config() (config.Server, error) {
 	o := overrides{sandbox: r.Sandbox}
-	if config.DefaultData(r.getenv) == "" {
+	if datadir.Default(r.getenv) == "" {
 		o.data = filepath.Join(os.TempDir(), "stopgate") // not used, and not hidden from hooks
 	}
 	cfg, err := loadConfig(r.process, r.Config, o)

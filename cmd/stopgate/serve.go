@@ -17,6 +17,7 @@ import (
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/terminal"
 	"stopgate/server"
 	"stopgate/wire"
 )
@@ -128,13 +129,16 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
 		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unserved,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
-		Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
+		Forget: app.judge.Forget, Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
 		Log: log, Version: version, Loopback: loopback,
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, ShutdownGrace: cfg.HTTP.ShutdownGrace,
 		Limits: server.Limits{BodyBytes: cfg.Limits.EvaluateBody, SpecBytes: cfg.Limits.SpecBody,
 			TranscriptBytes: cfg.Transcripts.MaxSize, InFlight: int64(cfg.Limits.Evaluations)},
 	})
 	if err != nil {
+		return nil, nil, errors.Join(err, app.close())
+	}
+	if err := app.send(p.ctx, cfg.Export, metrics, log); err != nil {
 		return nil, nil, errors.Join(err, app.close())
 	}
 	if issuer != nil {
@@ -216,17 +220,8 @@ func announce(log *slog.Logger, app *app, cfg config.Server, address string) {
 
 // newLog writes text for a person at a terminal, JSON for a collector.
 func newLog(w io.Writer) *slog.Logger {
-	if isTerminal(w) {
+	if terminal.Is(w) {
 		return slog.New(slog.NewTextHandler(w, nil))
 	}
 	return slog.New(slog.NewJSONHandler(w, nil))
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	about, err := f.Stat()
-	return err == nil && about.Mode()&os.ModeCharDevice != 0
 }

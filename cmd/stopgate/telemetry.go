@@ -19,9 +19,9 @@ func (a *app) trace(ctx context.Context, cfg config.Telemetry, metrics *server.M
 	if cfg.Endpoint == "" {
 		return nil, nil
 	}
-	headers, err := collectorHeaders(cfg)
+	headers, err := readHeaders(cfg.Headers, cfg.HeaderFiles)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("telemetry.%w", err)
 	}
 	roots, err := certificates(cfg.CAFile)
 	if err != nil {
@@ -43,20 +43,20 @@ func (a *app) trace(ctx context.Context, cfg config.Telemetry, metrics *server.M
 	return t.Evaluation, nil
 }
 
-// collectorHeaders are those of the server file and those of files.
-func collectorHeaders(cfg config.Telemetry) (map[string]string, error) {
+// readHeaders are the headers of the server file, and those of files.
+func readHeaders(values map[string]config.Secret, files map[string]string) (map[string]string, error) {
 	headers := map[string]string{}
-	for name, value := range cfg.Headers {
+	for name, value := range values {
 		headers[name] = string(value)
 	}
-	for name, file := range cfg.HeaderFiles {
+	for name, file := range files {
 		text, err := readBounded(file)
 		if err != nil {
-			return nil, fmt.Errorf("telemetry.header_files.%s: %w", name, err)
+			return nil, fmt.Errorf("header_files.%s: %w", name, err)
 		}
 		value := strings.TrimSpace(string(text))
 		if !config.HeaderValue(value) {
-			return nil, fmt.Errorf("telemetry.header_files.%s: %s is empty, or has characters that a header may not have", name, file)
+			return nil, fmt.Errorf("header_files.%s: %s is empty, or has characters that a header may not have", name, file)
 		}
 		headers[name] = value
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/internal/terminal"
 )
 
 // printSuite writes what came of a test file, as go test does.
@@ -149,9 +150,9 @@ func writeJUnit(path string, suites []*suite) error {
 			jc := junitCase{Class: s.file.Path, Name: c.Name, File: s.file.Path, Line: c.Line, Time: fmt.Sprintf("%.3f", c.result.took().Seconds())}
 			if len(c.result.failures) > 0 {
 				js.Failures++
-				jc.Failure = &junitFailure{Message: visibly(c.result.failures[0].Message)}
+				jc.Failure = &junitFailure{Message: terminal.Visible(c.result.failures[0].Message)}
 				for _, f := range c.result.failures {
-					jc.Failure.Text += fmt.Sprintf("%s:%d: %s\n", s.file.Path, f.Line, visibly(f.Message))
+					jc.Failure.Text += fmt.Sprintf("%s:%d: %s\n", s.file.Path, f.Line, terminal.Visible(f.Message))
 				}
 			}
 			js.Cases = append(js.Cases, jc)

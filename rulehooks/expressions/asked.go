@@ -21,6 +21,7 @@ const (
 	maxText   = 4 << 20
 	maxValues = 10_000 // in a tool's input
 	maxNested = 100
+	maxWords  = 1 << 19 // of all programs that a command starts: 8 MiB
 )
 
 // asked is one hook's event as its expressions see it: each value is worked out
@@ -107,10 +108,11 @@ func (a *asked) shell(text string) ref.Val {
 	if a.budget == nil {
 		a.budget, a.read = shell.NewBudget(a), map[string]ref.Val{}
 	}
-	calls := []Call{}
+	calls, words := []Call{}, 0
 	for c := range shell.Read(a.budget, text) {
-		if len(calls) == maxParts {
-			return types.NewErr("shell: the command starts more than %d programs", maxParts)
+		// Programs that are guessed at have a thousand arguments each, and the same.
+		if words += len(c.Args); words > maxWords || len(calls) == maxParts {
+			return types.NewErr("shell: the command starts more than %d programs, or with more than %d words", maxParts, maxWords)
 		}
 		calls = append(calls, callOf(c))
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/cost"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/ext"
@@ -98,21 +97,19 @@ func (c *Compiler) environment(event gate.EventName) (*cel.Env, error) {
 	return env, nil
 }
 
-// writtenPatterns refuses a regular expression that an event would bring along.
-type writtenPatterns struct{}
-
-func (writtenPatterns) Name() string { return "stopgate.patterns" }
-
-func (writtenPatterns) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
-	for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher(overloads.Matches)) {
-		args := call.AsCall().Args()
-		if pattern := args[len(args)-1]; pattern.Kind() != ast.LiteralKind {
-			issues.ReportErrorAtID(pattern.ID(), "the pattern of matches must be written out, as in matches(\"^a+$\")")
-		}
+// costs are those that CEL has wrong or does not know: a step for each byte that is
+// read as a shell would, a tenth of one for each that a function goes through.
+func costs() []cost.OverloadModel {
+	through := func(bytes cost.QuantityExpr) cost.OverloadModelOption {
+		return cost.EvalCost(cost.Sum(cost.Const(cost.CallCost), cost.Scale(bytes, cost.StringTraversalCostFactor)))
 	}
-}
-
-// shellCost is a step for each byte that is read as a shell would.
-func shellCost() cost.OverloadModel {
-	return cost.Overload(shellOverload, cost.EvalCost(cost.Sum(cost.Const(cost.CallCost), cost.Length(cost.Arg(0)))))
+	return []cost.OverloadModel{
+		cost.Overload(shellOverload, cost.EvalCost(cost.Sum(cost.Const(cost.CallCost), cost.Length(cost.Arg(0))))),
+		cost.Overload("path_clean", through(cost.Length(cost.Arg(0)))),
+		cost.Overload("path_base", through(cost.Length(cost.Arg(0)))),
+		cost.Overload("path_ext", through(cost.Length(cost.Arg(0)))),
+		cost.Overload("path_within", through(cost.Sum(cost.Length(cost.Arg(0)), cost.Length(cost.Arg(1))))),
+		cost.Overload(overloads.SizeString, through(cost.Length(cost.Arg(0)))), // counts runes
+		cost.MemberOverload(overloads.SizeStringInst, through(cost.Length(cost.Target()))),
+	}
 }

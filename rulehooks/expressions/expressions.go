@@ -33,9 +33,9 @@ const MaxBytes = 8 << 10
 
 // Bounds of one answer.
 const (
-	// maxCost in CEL's units: a search through the longest text costs less, and
-	// a second of one core is about as much.
-	maxCost = 5_000_000
+	// maxCost in CEL's units: a search through a megabyte for a pattern of some
+	// length costs less, and half a second of an idle core is about as much.
+	maxCost = 2_000_000
 	// maxMemory is the size of the largest value, in tens of bytes or elements.
 	maxMemory = 2_000_000
 	// checkEvery so many steps of a loop it is asked whether there is time left.
@@ -109,8 +109,8 @@ func (c *Compiler) compile(event gate.EventName, text string) (e expression, kin
 	if err == nil && least.Min > maxCost {
 		return e, nil, []Problem{{0, fmt.Sprintf("costs at least %d steps, want at most %d", least.Min, maxCost)}}
 	}
-	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.MemoryLimit(maxMemory), cel.InterruptCheckFrequency(checkEvery),
-		cel.OptimizeRegex(interpreter.MatchesRegexOptimization))
+	program, err := env.Program(checked, append(patterns{}.matching(),
+		cel.CostLimit(maxCost), cel.MemoryLimit(maxMemory), cel.InterruptCheckFrequency(checkEvery))...)
 	if err != nil {
 		return e, nil, []Problem{{0, err.Error()}}
 	}
@@ -179,11 +179,17 @@ func (c *Condition) holds(ctx context.Context, a *asked) (bool, *gate.Failure) {
 
 // value is what the expression comes to.
 func (e *expression) value(ctx context.Context, a *asked) (any, *gate.Failure) {
+	late := func() *gate.Failure {
+		return &gate.Failure{Code: gate.Timeout, Message: fmt.Sprintf("%s: was not answered in time", brief(e.text))}
+	}
+	if ctx.Err() != nil { // CEL itself asks only within loops
+		return nil, late()
+	}
 	a.adapter = e.adapter
 	out, _, err := e.program.ContextEval(ctx, a)
 	switch {
 	case ctx.Err() != nil:
-		return nil, &gate.Failure{Code: gate.Timeout, Message: fmt.Sprintf("%s: was not answered in time", brief(e.text))}
+		return nil, late()
 	case err != nil:
 		return nil, &gate.Failure{Code: gate.BadExpression, Message: fmt.Sprintf("%s: %s", brief(e.text), gate.FirstRunes(why(err), 300))}
 	}

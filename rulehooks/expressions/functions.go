@@ -61,7 +61,7 @@ const (
 func functions() []cel.EnvOption {
 	text, texts := cel.StringType, cel.ListType(cel.StringType)
 	return []cel.EnvOption{
-		cel.CostModel(shellCost()),
+		cel.CostModel(costs()...),
 		cel.Function("shell", cel.Overload(shellOverload, []*cel.Type{text}, cel.ListType(cel.ObjectType("expressions.Call")), cel.LateFunctionBinding())),
 		cel.Function("path.clean", cel.Overload("path_clean", []*cel.Type{text}, text, ofText(path.Clean))),
 		cel.Function("path.base", cel.Overload("path_base", []*cel.Type{text}, text, ofText(path.Base))),

@@ -41,6 +41,13 @@ func TestBombsAreRefusedOrEnd(t *testing.T) {
 		{"lists that are compared", doubled(3, "v3 == v3 + [1]")},
 		{"a pattern that is large", `tool_result.matches("(((a{100}){10}){10}){10}")`},
 		{"patterns over a long text", `tool_input.l.exists(x, tool_result.matches("(a|b|c| )*(a|b|c| )*(a|b|c| )*(abc|bcd|cde)*z"))`},
+		{"a short pattern that is large", `tool_result.matches("(.?){150}z")`},
+		{"and whose answer makes no difference", `matches(tool_result, "(.?){150}z") || true`},
+		{"and over a shorter text, often", `tool_input.l.exists(x, tool_result.substring(0, 300).matches("(.?){150}z"))`},
+		{"letters that are counted", `tool_input.l.exists(x, tool_result.size() == 1)`},
+		{"and counted", `tool_input.l.exists(x, size(tool_result) == 1)`},
+		{"a long path", `tool_input.l.exists(x, path.clean(tool_result) == "")`},
+		{"a path within itself", `tool_input.l.exists(x, path.within(tool_result, tool_result + "x"))`},
 		{"deep nesting", strings.Repeat("(", 3000) + "true" + strings.Repeat(")", 3000)},
 		{"deep lists", strings.Repeat("[", 3000) + strings.Repeat("]", 3000) + " == []"},
 		{"a megabyte", "true || " + strings.Repeat("false || ", 1<<17) + "true"},
@@ -60,6 +67,14 @@ func TestBombsAreRefusedOrEnd(t *testing.T) {
 				t.Errorf("%v, %v", holds, failure)
 			}
 		})
+	}
+}
+
+// What people ask about long answers is within the bounds.
+func TestLongTextsAreSearched(t *testing.T) {
+	in := asking(gate.Stop, gate.Event{FinalOutput: strings.Repeat("abc ", 64<<10) + "The PassWord is"})
+	if holds, failure := answered(t, in, `final_output.matches("(?i)password|secret|token") && final_output.size() > 1000`); !holds || failure != nil {
+		t.Errorf("%v, %v", holds, failure)
 	}
 }
 
@@ -95,6 +110,30 @@ func TestTimeout(t *testing.T) {
 	}
 	if holds, failure := condition.Holds(ctx, manyInts()); holds || failure == nil || failure.Code != gate.Timeout {
 		t.Errorf("%v, %v", holds, failure)
+	}
+}
+
+// A command beyond what is parsed is guessed at, by words that share what follows them;
+// as calls they would not, and take a hundred times its memory.
+func TestGuessedCommandsAreBounded(t *testing.T) {
+	if _, failure := answered(t, call(strings.Repeat("a-word-of-some-length ", 5000)), `shell(tool_input.command).size() > 0`); failure == nil || !strings.Contains(failure.Message, "words") {
+		t.Errorf("%v", failure)
+	}
+}
+
+// What would be put into a text is not worked out once there is no time left: a text
+// has twenty places, and none of them need have a loop that could be interrupted.
+func TestNothingIsBegunAfterItsTime(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var c Compiler
+	text, problems := c.Template(gate.PreToolUse, "{{ tool_input.command }} is not allowed.")
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	a := &asked{Context: ctx, in: call("ls")}
+	if got := text.render(ctx, a); a.input != nil || !strings.Contains(got, "not answered in time] is not allowed.") {
+		t.Errorf("%q, input %v", got, a.input)
 	}
 }
 

@@ -113,7 +113,7 @@ func (r *reader) text(text string, depth int) {
 	if r.stopped || !r.Spend(perByte*min(len(text), MaxBytes)+perText) {
 		return
 	}
-	if len(text) > MaxBytes || depth > MaxDepth || len(openings.FindAllStringIndex(text, maxNesting)) == maxNesting {
+	if len(text) > MaxBytes || depth > MaxDepth || len(text) >= maxNesting && len(openings.FindAllStringIndex(text, maxNesting)) == maxNesting {
 		r.guess(text)
 		return
 	}

@@ -52,6 +52,7 @@ func (s *Store) EraseSession(ctx context.Context, id string) error {
 		lock(&batch, lockOf("erase", id))
 		for _, text := range []string{
 			`DELETE FROM stopgate.idempotency WHERE id IN (SELECT idempotency` + mine + `)`,
+			`DELETE FROM stopgate.outbox WHERE seq IN (SELECT seq` + mine + `)`, // what a sink has already is beyond us
 			`DELETE` + mine,
 			`DELETE FROM stopgate.counts WHERE sha256(session) = sha256($1)`,
 			`DELETE FROM stopgate.activations WHERE sha256(session) = sha256($1)`,

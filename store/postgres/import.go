@@ -46,7 +46,7 @@ type taking struct {
 
 // contents are the tables that hold something once stopgate was used.
 const contents = `stopgate.counts, stopgate.evaluations, stopgate.evaluation_hooks, stopgate.specs, stopgate.activations, stopgate.idempotency, stopgate.texts, stopgate.text_chunks,
-	stopgate.session_agents, stopgate.keys, stopgate.audit, stopgate.overrides`
+	stopgate.session_agents, stopgate.keys, stopgate.audit, stopgate.overrides, stopgate.sinks, stopgate.outbox`
 
 func (w *taking) everything(ctx context.Context, dump record.Dump, texts Texts) error {
 	if _, err := w.tx.Exec(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil { // the source may be slow
@@ -60,7 +60,8 @@ func (w *taking) everything(ctx context.Context, dump record.Dump, texts Texts) 
 		OR EXISTS (SELECT FROM stopgate.specs) OR EXISTS (SELECT FROM stopgate.activations)
 		OR EXISTS (SELECT FROM stopgate.idempotency) OR EXISTS (SELECT FROM stopgate.texts)
 		OR EXISTS (SELECT FROM stopgate.session_agents) OR EXISTS (SELECT FROM stopgate.keys) OR EXISTS (SELECT FROM stopgate.audit)
-		OR EXISTS (SELECT FROM stopgate.overrides)`).Scan(&used)
+		OR EXISTS (SELECT FROM stopgate.overrides)
+		OR EXISTS (SELECT FROM stopgate.outbox)`).Scan(&used)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,26 @@ func (w *taking) rows(ctx context.Context, dump record.Dump) error {
 		dump.Keys, func(k record.Key) []any { return []any{k.ID, k.Body, k.Reserved, k.Lease, k.Evaluation} }); err != nil {
 		return err
 	}
+	if err := w.sinks(ctx, dump); err != nil {
+		return err
+	}
 	return w.access(ctx, dump)
+}
+
+// sinks takes over what is still to be sent. The sinks themselves may be here
+// already: a replica has started.
+func (w *taking) sinks(ctx context.Context, dump record.Dump) error {
+	for sink, err := range dump.Sinks {
+		if err != nil {
+			return err
+		}
+		if _, err := w.tx.Exec(ctx, `INSERT INTO stopgate.sinks AS s (name, seen, dropped) VALUES ($1, $2, $3)
+			ON CONFLICT (name) DO UPDATE SET dropped = s.dropped + excluded.dropped`, bytesOf(sink.Name), sink.Seen, sink.Dropped); err != nil {
+			return err
+		}
+		w.step()
+	}
+	return take(ctx, w, "outbox", []string{"sink", "seq"}, dump.Unsent, func(u record.Unsent) []any { return []any{bytesOf(u.Sink), u.Seq} })
 }
 
 // access takes over who may do what, and who has changed what.
@@ -180,12 +200,14 @@ func (w *taking) verify(ctx context.Context, want record.Rows, wantTexts, wantBy
 		(SELECT count(*) FROM stopgate.evaluation_hooks), (SELECT count(*) FROM stopgate.specs), (SELECT count(*) FROM stopgate.activations),
 		(SELECT count(*) FROM stopgate.idempotency), (SELECT count(*) FROM stopgate.texts), (SELECT coalesce(sum(bytes), 0)::bigint FROM stopgate.texts),
 		(SELECT count(*) FROM stopgate.session_agents), (SELECT count(*) FROM stopgate.keys), (SELECT count(*) FROM stopgate.audit),
-		(SELECT count(*) FROM stopgate.overrides)`).
+		(SELECT count(*) FROM stopgate.overrides),
+		(SELECT count(*) FROM stopgate.outbox)`).
 		Scan(&have.Counts, &have.Evaluations, &have.Hooks, &have.Specs, &have.Activations, &have.Keys, &texts, &bytes,
-			&have.Claims, &have.APIKeys, &have.Changes, &have.Overrides)
+			&have.Claims, &have.APIKeys, &have.Changes, &have.Overrides, &have.Unsent)
 	if err != nil {
 		return err
 	}
+	have.Sinks = want.Sinks // there may be others
 	if have != want || texts != wantTexts || bytes != wantBytes {
 		return fmt.Errorf("store has %+v and %d texts of %d bytes, and its source %+v and %d of %d: nothing was kept",
 			have, texts, bytes, want, wantTexts, wantBytes)

@@ -32,7 +32,8 @@ func dumpOf(err error) record.Dump {
 	one := record.Counts{LedgerKey: gate.LedgerKey{Agent: "a", Session: "s"}, Counts: gate.Counts{StopRejections: 1}}
 	return record.Dump{Counts: seqOf(err, one), Evaluations: seqOf[record.Evaluation](nil), Hooks: seqOf[record.Hook](nil), Specs: seqOf[record.Spec](nil),
 		Activations: seqOf[record.Activation](nil), Keys: seqOf[record.Key](nil),
-		Claims: seqOf[record.Claim](nil), APIKeys: seqOf[record.APIKey](nil), Changes: seqOf[record.Change](nil), Overrides: seqOf[record.Override](nil), Rows: record.Rows{Counts: 1}}
+		Claims: seqOf[record.Claim](nil), APIKeys: seqOf[record.APIKey](nil), Changes: seqOf[record.Change](nil), Overrides: seqOf[record.Override](nil),
+		Sinks: seqOf[record.Sink](nil), Unsent: seqOf[record.Unsent](nil), Rows: record.Rows{Counts: 1}}
 }
 
 // oneText is a text of four bytes, and then an error unless that is nil.

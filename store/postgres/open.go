@@ -55,6 +55,10 @@ type Options struct {
 	// then whose the session is stays known, however old its records are. nil: none
 	// is.
 	Conversation func(ctx context.Context, session string) (bool, error)
+	// MaxBytes is how much records may come to, as they are stored and without
+	// their places in indices; beyond it the oldest go. MaxTextBytes is the same for
+	// texts, as they were given. 0: as much as the disk holds.
+	MaxBytes, MaxTextBytes int64
 }
 
 // Store is a [gate.Store]; see the package comment.
@@ -62,6 +66,9 @@ type Store struct {
 	where     string
 	retention time.Duration
 	kept      func(ctx context.Context, session string) (bool, error) // Options.Conversation
+	maxBytes  int64
+	maxTexts  int64
+	measured  measure // by the sweeper
 	pool      *pgxpool.Pool
 	listener  *pgx.ConnConfig // of the connection that hears of changes
 	pollEvery time.Duration   // how often it is looked for changes that were not heard of
@@ -98,7 +105,8 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 	}
 	listener := cfg.ConnConfig.Copy()
 	listener.RuntimeParams["application_name"] += " listener"
-	s := &Store{where: Where(opt.URL), retention: opt.Retention, kept: opt.Conversation, pool: pool, listener: listener, pollEvery: pollEvery, patience: Patience,
+	s := &Store{where: Where(opt.URL), retention: opt.Retention, maxBytes: opt.MaxBytes, maxTexts: opt.MaxTextBytes, kept: opt.Conversation,
+		pool: pool, listener: listener, pollEvery: pollEvery, patience: Patience,
 		long: make(chan struct{}, max(1, cfg.MaxConns/2))}
 	if s.kept == nil {
 		s.kept = func(context.Context, string) (bool, error) { return false, nil }

@@ -24,6 +24,8 @@ func insertRecord(batch *pgx.Batch, w *record.Row, seq int64, head, reservation 
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (seq) DO NOTHING RETURNING seq
 		), hooks AS (
 			INSERT INTO stopgate.evaluation_hooks (seq, hook) SELECT seq, hook FROM stored, unnest($12::bytea[]) AS hook
+		), outbox AS (
+			INSERT INTO stopgate.outbox (sink, seq) SELECT name, seq FROM stored, stopgate.sinks
 		) SELECT count(*) = 0 FROM stored`,
 		seq, bytesOf(w.ID), bytesOf(w.Agent), bytesOf(w.Session), bytesOf(w.Event), bytesOf(w.Decision), w.DryRun,
 		head, reservation, w.Evidence, w.Payload, hookSums(w.Hooks)).

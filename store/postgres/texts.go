@@ -179,7 +179,7 @@ func (w *addition) add(ctx context.Context, state gate.TextState, form string, r
 		}
 	}
 	state.Bytes, state.Form = state.Bytes+n, form
-	return state, w.exec(ctx, `UPDATE stopgate.texts SET bytes = $2, form = $3 WHERE key = $1`, w.key[:], state.Bytes, bytesOf(form))
+	return state, w.exec(ctx, `UPDATE stopgate.texts SET bytes = $2, form = $3, touched = `+nowMillis+` WHERE key = $1`, w.key[:], state.Bytes, bytesOf(form))
 }
 
 // exec runs one statement within the time of one.

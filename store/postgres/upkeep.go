@@ -15,6 +15,8 @@ const (
 	sweepEvery = time.Minute
 	// dropLimit is how many rows one transaction deletes.
 	dropLimit = 500
+	// shrinkLimit is the same where size decides: what goes too far is at most that.
+	shrinkLimit = 50
 )
 
 // sweeping deletes what has outlived its time until the store is closed. What
@@ -39,12 +41,22 @@ func (s *Store) sweeping() {
 func (s *Store) sweep(ctx context.Context) error {
 	if s.retention > 0 {
 		age := max(s.retention, record.KeyLife)
-		err := s.dropAll(ctx, `DELETE FROM stopgate.evaluations WHERE seq IN (
-				SELECT seq FROM stopgate.evaluations WHERE seq < ((`+nowMillis+` - $1::bigint) * 1000000) ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED)`, age)
+		err := s.dropRecords(ctx, `SELECT seq FROM stopgate.evaluations WHERE seq < ((`+nowMillis+` - $1::bigint) * 1000000)
+			ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED`, age, dropLimit, func(n, _ int64) bool { return n == dropLimit })
 		if err == nil {
 			err = s.sweepSessions(ctx, age)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if s.maxBytes > 0 {
+		if err := s.shrink(ctx); err != nil {
+			return err
+		}
+	}
+	if s.maxTexts > 0 {
+		if err := s.shrinkTexts(ctx); err != nil {
 			return err
 		}
 	}
@@ -63,17 +75,33 @@ func (s *Store) sweep(ctx context.Context) error {
 			SELECT session FROM stopgate.erasures WHERE at <= `+nowMillis+` - $1::bigint LIMIT $2 FOR UPDATE SKIP LOCKED)`, record.KeyLife)
 }
 
+// dropRecords deletes the records that a query picks, whose arguments are an age
+// in milliseconds and a number of rows, as long as goOn says so of how many were
+// deleted and how many bytes they had. What a sink does not have yet is counted
+// as lost to it.
+func (s *Store) dropRecords(ctx context.Context, pick string, age time.Duration, limit int, goOn func(n, bytes int64) bool) error {
+	for {
+		var dropped, bytes int64
+		err := s.sweepTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			return tx.QueryRow(ctx, `WITH old AS (`+pick+`),
+				unsent AS (DELETE FROM stopgate.outbox WHERE seq IN (SELECT seq FROM old) RETURNING sink),
+				lost AS (UPDATE stopgate.sinks AS s SET dropped = s.dropped + n
+					FROM (SELECT sink, count(*) AS n FROM unsent GROUP BY sink) AS u WHERE s.name = u.sink),
+				gone AS (DELETE FROM stopgate.evaluations AS e WHERE e.seq IN (SELECT seq FROM old) RETURNING `+sizeOf+` AS size)
+				SELECT count(*), coalesce(sum(size), 0)::bigint FROM gone`, age.Milliseconds(), limit).Scan(&dropped, &bytes)
+		})
+		if err != nil || dropped == 0 || !goOn(dropped, bytes) {
+			return err
+		}
+	}
+}
+
 // dropAll repeats a deletion, whose arguments are an age in milliseconds and a
 // number of rows, until it finds no more, or another replica is at it.
 func (s *Store) dropAll(ctx context.Context, text string, age time.Duration) error {
 	for {
 		var dropped int64
-		err := s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-			dropped = 0
-			var mine bool
-			if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, lockOf("sweep")).Scan(&mine); err != nil || !mine {
-				return err
-			}
+		err := s.sweepTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 			tag, err := tx.Exec(ctx, text, age.Milliseconds(), dropLimit)
 			dropped = tag.RowsAffected()
 			return err
@@ -131,4 +159,15 @@ func (s *Store) sweepSessions(ctx context.Context, age time.Duration) error {
 			return err
 		}
 	}
+}
+
+// sweepTx is one step of a sweep, unless another replica is at it.
+func (s *Store) sweepTx(ctx context.Context, do step) error {
+	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var mine bool
+		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, lockOf("sweep")).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		return do(ctx, tx)
+	})
 }

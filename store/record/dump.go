@@ -20,18 +20,20 @@ type Dump struct {
 	APIKeys     iter.Seq2[APIKey, error]
 	Changes     iter.Seq2[Change, error]
 	Overrides   iter.Seq2[Override, error]
-	Rows        Rows // how many there are
+	Sinks       iter.Seq2[Sink, error]
+	Unsent      iter.Seq2[Unsent, error] // in their order
+	Rows        Rows                     // how many there are
 }
 
 // Rows counts what a [Dump] has.
 type Rows struct {
 	Counts, Evaluations, Hooks, Specs, Activations, Keys int64
-	Claims, APIKeys, Changes, Overrides                  int64
+	Claims, APIKeys, Changes, Overrides, Sinks, Unsent   int64
 }
 
 // All is how many rows there are together.
 func (r Rows) All() int64 {
-	return r.Counts + r.Evaluations + r.Hooks + r.Specs + r.Activations + r.Keys + r.Claims + r.APIKeys + r.Changes + r.Overrides
+	return r.Counts + r.Evaluations + r.Hooks + r.Specs + r.Activations + r.Keys + r.Claims + r.APIKeys + r.Changes + r.Overrides + r.Sinks + r.Unsent
 }
 
 // Counts is one row of the ledger.
@@ -83,4 +85,16 @@ type Claim struct {
 type Change struct {
 	gate.AuditEntry
 	Seq, At, Until int64 // the times in Unix milliseconds; Until 0 for none
+}
+
+// Sink is where records are sent; Seen is in Unix milliseconds.
+type Sink struct {
+	Name          string
+	Seen, Dropped int64
+}
+
+// Unsent is an evaluation that a sink does not have yet.
+type Unsent struct {
+	Sink string
+	Seq  int64
 }

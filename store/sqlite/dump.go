@@ -19,7 +19,7 @@ func (s *Store) Dump(ctx context.Context) (dump record.Dump, done func() error, 
 	for table, n := range map[string]*int64{"counts": &dump.Rows.Counts, "evaluations": &dump.Rows.Evaluations, "evaluation_hooks": &dump.Rows.Hooks,
 		"specs": &dump.Rows.Specs, "activations": &dump.Rows.Activations, "idempotency": &dump.Rows.Keys,
 		"session_agents": &dump.Rows.Claims, "keys": &dump.Rows.APIKeys, "audit": &dump.Rows.Changes,
-		"overrides": &dump.Rows.Overrides} {
+		"overrides": &dump.Rows.Overrides, "sinks": &dump.Rows.Sinks, "outbox": &dump.Rows.Unsent} {
 		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM `+table).Scan(n); err != nil {
 			return dump, nil, explain(errors.Join(err, tx.Rollback()))
 		}
@@ -58,6 +58,10 @@ func (s *Store) Dump(ctx context.Context) (dump record.Dump, done func() error, 
 		func(o *record.Override) []any {
 			return []any{&o.Session, &o.Reason, &o.By, &o.Agents, &o.Since, &o.Until}
 		})
+	dump.Sinks = each(ctx, tx, `SELECT name, seen, dropped FROM sinks`,
+		func(k *record.Sink) []any { return []any{&k.Name, &k.Seen, &k.Dropped} })
+	dump.Unsent = each(ctx, tx, `SELECT sink, seq FROM outbox ORDER BY place`,
+		func(u *record.Unsent) []any { return []any{&u.Sink, &u.Seq} })
 	return dump, tx.Rollback, nil
 }
 

@@ -59,6 +59,7 @@ func (w eraseSession) apply(c *conn) error {
 	const mine = `FROM evaluations WHERE session <> '' AND session = ?1`
 	for _, text := range []string{
 		`DELETE FROM idempotency WHERE id IN (SELECT idempotency ` + mine + `)`,
+		`DELETE FROM outbox WHERE seq IN (SELECT seq ` + mine + `)`, // what a sink has already is beyond us
 		`DELETE FROM evaluation_hooks WHERE seq IN (SELECT seq ` + mine + `)`,
 		`DELETE ` + mine,
 		`DELETE FROM counts WHERE session = ?1`,

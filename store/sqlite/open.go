@@ -46,6 +46,9 @@ type Options struct {
 	// a day counts as a day, since an answer must be there to be given again
 	// for as long as its Idempotency-Key.
 	Retention time.Duration
+	// MaxBytes is how large the database may become, in bytes of pages that are in
+	// use; beyond it the oldest records go. 0: as large as the disk.
+	MaxBytes int64
 	// Conversation says whether a session's conversation is kept, which is not here:
 	// then whose the session is stays known, however old its records are. nil: none
 	// is.

@@ -92,7 +92,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"a newer stopgate's", func(t *testing.T, file string) {
 			ours(t, file)
 			execute(t, file, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`)
-		}, "newer stopgate (schema 9999; this one knows 6)"},
+		}, "newer stopgate (schema 9999; this one knows 7)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -238,7 +238,8 @@ func TestOlderDatabasesAreMigrated(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "stopgate.db")
 	ours(t, file)
-	execute(t, file, `ALTER TABLE counts DROP COLUMN same; DROP TABLE session_agents; DROP TABLE keys; DROP TABLE audit; DROP TABLE overrides; DROP TABLE erasures; DELETE FROM goose_db_version WHERE version_id > 1;
+	execute(t, file, `ALTER TABLE counts DROP COLUMN same; DROP TABLE session_agents; DROP TABLE keys; DROP TABLE audit; DROP TABLE overrides; DROP TABLE erasures;
+		DROP TRIGGER evaluations_outbox; DROP TABLE outbox; DROP TABLE sinks; DELETE FROM goose_db_version WHERE version_id > 1;
 		INSERT INTO counts VALUES ('s', 'a', '', 2, 1, 1, 'p', 'run the tests', '', '');
 		INSERT INTO evaluations (seq, id, agent, session, event, decision, head)
 			VALUES (1, 'e', 'a', 's', 'Stop', 'block', '{"protocol":"codex","reason":"run the tests"}')`)

@@ -13,11 +13,17 @@ func (s *Store) sweep(ctx context.Context) error {
 	now := s.opt.Now()
 	if s.opt.Retention > 0 {
 		before := now.Add(-max(s.opt.Retention, record.KeyLife))
-		err := s.dropAll(ctx, `SELECT EXISTS (SELECT 1 FROM evaluations WHERE seq < ?)`, dropRecords(record.Nanos(before)))
+		err := s.dropOldest(ctx, func() (bool, error) { return true, nil },
+			`SELECT seq FROM evaluations WHERE seq < ? ORDER BY seq LIMIT ?`, record.Nanos(before), dropLimit)
 		if err == nil {
 			err = s.sweepSessions(ctx, before.UnixMilli(), now.UnixMilli())
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if s.opt.MaxBytes > 0 {
+		if err := s.shrink(ctx, now); err != nil {
 			return err
 		}
 	}
@@ -63,14 +69,6 @@ func (w *drop) apply(c *conn) (err error) {
 		}
 	}
 	return nil
-}
-
-func dropRecords(before int64) *drop {
-	const old = ` WHERE seq IN (SELECT seq FROM evaluations WHERE seq < ?1 ORDER BY seq LIMIT ?2)`
-	return &drop{args: []any{before, int64(dropLimit)}, texts: []string{
-		`DELETE FROM evaluation_hooks` + old,
-		`DELETE FROM evaluations` + old,
-	}}
 }
 
 func dropOverrides(now int64) *drop {

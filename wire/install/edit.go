@@ -179,7 +179,7 @@ func (h Host) keepSettings(entries, found []Entry) []Entry {
 			}
 			e.Timeout = max(e.Timeout, f.Timeout)
 			if e.HTTP() && len(f.extra) > 0 { // what a URL cannot say
-				e.URL, e.Command = "", h.commandLine(f.Program, *e)
+				e.URL, e.Command = "", h.commandLine(f.start, *e)
 			}
 			e.keep(f)
 		}

@@ -179,6 +179,7 @@ func TestForeignPartsOfACommandStay(t *testing.T) {
 		"stopgate hook --protocol claude-code; ./scripts/format.sh",
 		"tee ./scripts/format.sh | stopgate hook --protocol claude-code",
 		"logger -f ./scripts/format.sh hook --protocol claude-code",
+		"./scripts/format.sh stopgate-hook --protocol claude-code",
 	} {
 		t.Run(command, func(t *testing.T) {
 			content := []byte(`{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "` + command + `"}]}]}}`)
@@ -217,5 +218,34 @@ func TestSettingsOfAnEntryStay(t *testing.T) {
 		if !strings.Contains(added, want) {
 			t.Errorf("%s is gone", want)
 		}
+	}
+}
+
+// A client that comes, or goes, is written into the entries that are there.
+func TestAddFollowsTheClient(t *testing.T) {
+	h, _ := Find("codex")
+	small := target
+	small.Client = "/opt/stopgate/bin/stopgate-hook"
+	before := mustAdd(t, h, nil)
+	after, err := h.Add(before, h.Entries(small))
+	if err != nil || !strings.Contains(string(after), `"/opt/stopgate/bin/stopgate-hook --protocol codex`) || strings.Contains(string(after), "stopgate hook") {
+		t.Errorf("%v\n%s", err, after)
+	}
+	back, err := h.Add(after, h.Entries(target))
+	if diff := cmp.Diff(string(before), string(back)); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if rest, alone, err := h.Remove(after); err != nil || !alone {
+		t.Errorf("%v, Remove leaves %s", err, rest)
+	}
+}
+
+// What a URL cannot say stays with the program that it was said to.
+func TestAddKeepsTheClientOfItsSettings(t *testing.T) {
+	h, _ := Find("claude-code")
+	content := []byte(`{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/opt/stopgate-hook --protocol claude-code --on-unreachable block"}]}]}}`)
+	added, err := h.Add(content, h.Entries(target))
+	if err != nil || !strings.Contains(string(added), `"/opt/stopgate-hook --protocol claude-code --agent marker --server http://127.0.0.1:8790 --on-unreachable block"`) {
+		t.Errorf("%v\n%s", err, added)
 	}
 }

@@ -23,6 +23,9 @@ type Target struct {
 	Agent   string // the agent spec's name; empty: [gate.DefaultAgent]
 	Server  string // the server's URL, without a secret
 	Program string // the absolute path of stopgate
+	// Client is that of stopgate-hook, which commands then call; empty: they call
+	// `stopgate hook`.
+	Client string
 
 	// Keyed: the server wants a key. It is never written into a host's file,
 	// so every entry is then the command, which has it from its environment.
@@ -49,11 +52,13 @@ type Entry struct {
 	Own      bool
 	Deadline time.Duration
 
-	// Program is what the command starts with `hook`. Plain: the command is that
-	// one call, of words that no shell has to work out, and nothing else.
+	// Program is what the command starts: with `hook`, or as stopgate-hook. Plain:
+	// the command is that one call, of words that no shell has to work out, and
+	// nothing else.
 	Program string
 	Plain   bool
 
+	start  []string // the words that start us, before the flags
 	extra  []string // flags of the command's own that are not init's to choose
 	unread bool     // its answer is not read there
 	bends  []string // keys beside it by which a host runs it otherwise, or not
@@ -90,11 +95,19 @@ func (h Host) Entries(t Target) []Entry {
 			// A literal URL: hosts expand no variables in it (fault http-03).
 			e.URL = e.Server + "/v1/hooks/" + h.Name + "?agent=" + url.QueryEscape(e.Agent)
 		} else {
-			e.Command = h.commandLine(t.Program, e)
+			e.Command = h.commandLine(t.start(), e)
 		}
 		entries = append(entries, e)
 	}
 	return entries
+}
+
+// start are the words that commands begin with.
+func (t Target) start() []string {
+	if t.Client != "" {
+		return []string{t.Client}
+	}
+	return []string{t.Program, "hook"}
 }
 
 // events are the contract's events that entries are written for.
@@ -121,8 +134,8 @@ func (h Host) Event(name gate.EventName) (contracts.Event, bool) {
 
 // commandLine is what the host hands to a shell. No secret is ever in it: hosts
 // show it to the model (EFFECTS §4).
-func (h Host) commandLine(program string, e Entry) string {
-	words := []string{program, "hook", "--protocol", h.Name}
+func (h Host) commandLine(start []string, e Entry) string {
+	words := append(slices.Clone(start), "--protocol", h.Name)
 	if h.layout.camelCase { // that form's payloads name no event
 		words = append(words, "--event", e.Event)
 	}
@@ -164,8 +177,8 @@ func (e *Entry) readURL(protocol string) bool {
 	return ours && server != ""
 }
 
-// readCommand fills in what a command of ours says; false: it does not run
-// `stopgate hook` for this protocol. It reads as a shell would, so that quotes,
+// readCommand fills in what a command of ours says; false: it runs neither
+// `stopgate hook` nor stopgate-hook for this protocol. It reads as a shell would, so that quotes,
 // variables before the program and several commands are no obstacle.
 func (e *Entry) readCommand(protocol string) bool {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(e.Command), "")
@@ -182,7 +195,7 @@ func (e *Entry) readCommand(protocol string) bool {
 	})
 	if call := onlyCall(file); call != nil {
 		words, literal := wordsOf(call)
-		e.Plain = literal && len(words) > 1 && words[1] == "hook"
+		e.Plain = literal && len(words) > 1 && (words[1] == "hook" || isClient(words[0]))
 	}
 	return found
 }
@@ -200,11 +213,22 @@ func onlyCall(file *syntax.File) *syntax.CallExpr {
 	return call
 }
 
-// readWords reads `PROGRAM hook --protocol P …`. The program may have any name:
-// people rename it, and the rest is ours alone.
+// isClient reports whether a program is stopgate-hook.
+func isClient(program string) bool { return path.Base(program) == "stopgate-hook" }
+
+// readWords reads `PROGRAM hook --protocol P …`, and the same without `hook` where
+// the program is stopgate-hook. Else it may have any name: people rename it, and
+// the rest is ours alone.
 func (e *Entry) readWords(words []string, protocol string) bool {
-	i := slices.Index(words, "hook")
-	if i < 1 || i > 1 && path.Base(words[i-1]) != "stopgate" {
+	i := slices.IndexFunc(words, func(w string) bool { return w == "hook" || isClient(w) })
+	switch {
+	case i < 0:
+		return false
+	case isClient(words[i]):
+		e.start = words[i : i+1]
+	case i == 1, i > 1 && path.Base(words[i-1]) == "stopgate":
+		e.start = words[i-1 : i+1]
+	default:
 		return false
 	}
 	flags := map[string]string{}
@@ -228,7 +252,7 @@ func (e *Entry) readWords(words []string, protocol string) bool {
 	if flags["--protocol"] != protocol {
 		return false
 	}
-	e.Program, e.Agent = words[i-1], cmp.Or(flags["--agent"], gate.DefaultAgent)
+	e.Program, e.Agent = e.start[0], cmp.Or(flags["--agent"], gate.DefaultAgent)
 	e.Server = strings.TrimRight(flags["--server"], "/")
 	e.Deadline = seconds(flags["--deadline"])
 	e.Local = flags["-f"]+flags["--file"] != ""

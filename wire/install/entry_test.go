@@ -77,20 +77,29 @@ func TestEntriesAreWhatHostsRun(t *testing.T) {
 // The words of the command are the words that a shell hands on.
 func TestCommandIsQuotedForTheShell(t *testing.T) {
 	h, _ := Find("copilot")
-	program := `/opt/it's a "gate"/$HOME/stop gate`
-	for _, e := range h.Entries(Target{Agent: "a; touch pwned", Server: "http://h/`id`", Program: program}) {
+	const program, client = `/opt/it's a "gate"/$HOME/stop gate`, `/opt/it's a "gate"/$HOME/stopgate-hook`
+	target := Target{Agent: "a; touch pwned", Server: "http://h/`id`", Program: program}
+	small := target
+	small.Client = client
+	starts := func(e Entry, start ...string) {
 		out, err := exec.Command("sh", "-c", `printf '%s\n' `+e.Command).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := strings.Join([]string{program, "hook", "--protocol", "copilot", "--event", e.Event, "--agent", "a; touch pwned", "--server", "http://h/`id`", ""}, "\n")
+		want := strings.Join(append(start, "--protocol", "copilot", "--event", e.Event, "--agent", "a; touch pwned", "--server", "http://h/`id`", ""), "\n")
 		if diff := cmp.Diff(want, string(out)); diff != "" {
 			t.Errorf("%s\n%s", e.Command, diff)
 		}
 		read := Entry{Command: e.Command}
-		if !read.readCommand("copilot") || !read.Plain || read.Program != program || read.Agent != "a; touch pwned" {
+		if !read.readCommand("copilot") || !read.Plain || read.Program != start[0] || read.Agent != "a; touch pwned" {
 			t.Errorf("not recognised: %s (%q)", e.Command, read.Agent)
 		}
+	}
+	for _, e := range h.Entries(target) {
+		starts(e, program, "hook")
+	}
+	for _, e := range h.Entries(small) {
+		starts(e, client)
 	}
 }
 
@@ -108,6 +117,11 @@ func TestOursAreKnownByShape(t *testing.T) {
 		{Entry{Command: `"/no/such/sg" hook --agent=a --protocol=codex --server 'http://h:1/'`}, said{Ours: true, Agent: "a", Server: "http://h:1"}},
 		{Entry{Command: "cd /x && STOPGATE_API_KEY=k exec stopgate hook --protocol codex -f spec.yaml || true"}, said{Ours: true, Agent: "default", Local: true}},
 		{Entry{Command: `"$HOME/bin/stopgate" hook --protocol codex`}, said{Ours: true, Agent: "default"}},
+		{Entry{Command: "stopgate-hook --protocol codex --agent a"}, said{Ours: true, Agent: "a"}},
+		{Entry{Command: "K=k exec /opt/stopgate-hook --agent hook --protocol=codex --server http://h:1"}, said{Ours: true, Agent: "hook", Server: "http://h:1"}},
+		{Entry{Command: "stopgate hook --protocol codex --agent stopgate-hook"}, said{Ours: true, Agent: "stopgate-hook"}},
+		{Entry{Command: "stopgate-hook --protocol claude-code"}, said{}},
+		{Entry{Command: "my-stopgate-hook --protocol codex"}, said{}},
 		{Entry{Command: "stopgate hook --protocol claude-code"}, said{}},
 		{Entry{Command: "stopgate hook"}, said{}},
 		{Entry{Command: "echo 'stopgate hook --protocol codex'"}, said{}},
@@ -137,6 +151,10 @@ func TestPlainCommands(t *testing.T) {
 	for command, want := range map[string]bool{
 		"stopgate hook --protocol codex":                   true,
 		`'/opt/it'"'"'s/stopgate' hook --protocol codex`:   true,
+		"/opt/stopgate-hook --protocol codex":              true,
+		"tee stopgate-hook --protocol codex":               false,
+		"exec stopgate-hook --protocol codex":              false,
+		"stopgate-hook --protocol codex --agent $(id)":     false,
 		`/opt/a\ b/stopgate hook --protocol codex`:         false, // a backslash: not worth a shell's rules
 		`"/opt/a b/stopgate" hook --protocol codex`:        true,
 		"env stopgate hook --protocol codex":               false,

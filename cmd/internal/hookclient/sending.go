@@ -1,7 +1,6 @@
-package main
+package hookclient
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,7 +18,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/transcripts"
 )
@@ -115,8 +113,8 @@ func uploadName(ev *gate.Event) string {
 
 // sendTranscript brings the server's copy of the event's conversation up to
 // date: the new part alone, the whole only once.
-func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error {
-	path, name := h.event.TranscriptPath, uploadName(&h.event)
+func (c *call) sendTranscript(ctx context.Context, client *Client) error {
+	path, name := c.event.TranscriptPath, uploadName(&c.event)
 	f, size, err := openConversation(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was said yet
@@ -125,11 +123,11 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 		return err
 	}
 	defer f.Close()
-	dir := cmp.Or(h.Data, config.DefaultData(h.getenv))
+	dir := c.dir()
 	if dir != "" {
 		dir = filepath.Join(dir, "sent")
 	}
-	known, err := openSent(ctx, dir, client.base+"\n"+name+"\n"+path)
+	known, err := openSent(ctx, dir, client.Base+"\n"+name+"\n"+path)
 	if err != nil {
 		return err
 	}
@@ -141,8 +139,8 @@ func (h *hookCall) sendTranscript(ctx context.Context, client *hookClient) error
 	if known.Size == 0 && dir != "" {
 		forgetOld(dir)
 	}
-	up := upload{client: client, known: known, file: f, part: h.part,
-		path: "/v1/sessions/" + url.PathEscape(name) + "/transcript?agent=" + url.QueryEscape(h.event.Agent) + "&format=" + url.QueryEscape(h.event.TranscriptFormat)}
+	up := upload{client: client, known: known, file: f, part: c.part,
+		path: "/v1/sessions/" + url.PathEscape(name) + "/transcript?agent=" + url.QueryEscape(c.event.Agent) + "&format=" + url.QueryEscape(c.event.TranscriptFormat)}
 	if emptied {
 		_, err := up.send(ctx, 0)
 		return err
@@ -169,7 +167,7 @@ func openConversation(path string) (*os.File, int64, error) {
 
 // upload is a conversation on its way to a server.
 type upload struct {
-	client *hookClient
+	client *Client
 	known  *sent
 	file   *os.File
 	path   string // of the request, but for what is sent
@@ -196,12 +194,12 @@ func (u *upload) sendUpTo(ctx context.Context, size int64) error {
 // 200 is an error too.
 func (u *upload) send(ctx context.Context, bytes int64) (status int, err error) {
 	at := "&at=" + strconv.FormatInt(u.known.Size, 10) + "&after=" + u.known.Tail
-	status, answer, err := u.client.send(ctx, http.MethodPost, u.path+at, "application/x-ndjson", io.NewSectionReader(u.file, u.known.Size, bytes))
+	status, answer, err := u.client.Send(ctx, http.MethodPost, u.path+at, "application/x-ndjson", io.NewSectionReader(u.file, u.known.Size, bytes))
 	if err != nil {
 		return status, err
 	}
 	if status != http.StatusOK {
-		return status, fmt.Errorf("server at %s does not take the conversation: %w", u.client.base, refusal(strconv.Itoa(status), answer))
+		return status, fmt.Errorf("server at %s does not take the conversation: %w", u.client.Base, Refusal(strconv.Itoa(status), answer))
 	}
 	u.known.Size += bytes
 	if u.known.Tail, err = transcripts.Tail(u.file, u.known.Size); err != nil {

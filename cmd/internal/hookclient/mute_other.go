@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package main
+package hookclient
 
 import "golang.org/x/sys/unix"
 

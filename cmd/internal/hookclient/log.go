@@ -1,6 +1,7 @@
-package main
+package hookclient
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,14 +9,15 @@ import (
 	"syscall"
 	"time"
 
-	"stopgate/config"
 	"stopgate/gate"
+	"stopgate/internal/datadir"
+	"stopgate/internal/terminal"
 	"stopgate/redact"
 )
 
-// hookFailure is one line of hook.log: a call of `stopgate hook` that could
-// not ask, of which its host hears nothing.
-type hookFailure struct {
+// failure is one line of hook.log: a call that could not ask, of which its host
+// hears nothing.
+type failure struct {
 	Time     time.Time      `json:"time"`
 	Protocol string         `json:"protocol"`
 	Agent    string         `json:"agent"`
@@ -26,35 +28,27 @@ type hookFailure struct {
 	Cause  string `json:"cause"`
 }
 
-// maxHookLog is the size at which hook.log becomes hook.log.1.
-const maxHookLog = 1 << 20
+// maxLog is the size at which hook.log becomes hook.log.1.
+const maxLog = 1 << 20
 
-// hookLog is the file that calls without an answer leave a line in; empty if
-// there is no place for it.
-func hookLog(data string, getenv func(string) string) string {
-	if data == "" {
-		data = config.DefaultData(getenv)
-	}
-	if data == "" {
-		return ""
-	}
-	return filepath.Join(data, "hook.log")
-}
+// dir is the data directory; empty if there is no place for one.
+func (c *call) dir() string { return cmp.Or(c.Data, datadir.Default(c.Getenv)) }
 
 // failed leaves a line, where that is possible: a full disk is no reason to
 // answer otherwise. On a terminal it says the cause: no host reads it there.
-func (h *hookCall) failed(cause error, answer string) {
-	if h.byHand {
-		fmt.Fprintf(visible{h.stderr}, "stopgate: %s\n", cause)
+func (c *call) failed(cause error, answer string) {
+	if c.byHand {
+		fmt.Fprintf(c.Stderr, "stopgate: %s\n", terminal.Visible(cause.Error()))
 	}
-	path := hookLog(h.Data, h.getenv)
-	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+	dir := c.dir()
+	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
 		return
 	}
-	if about, err := os.Stat(path); err == nil && about.Size() > maxHookLog {
+	path := filepath.Join(dir, "hook.log")
+	if about, err := os.Stat(path); err == nil && about.Size() > maxLog {
 		_ = os.Rename(path, path+".1")
 	}
-	line, err := json.Marshal(hookFailure{time.Now().UTC(), h.Protocol, h.options.Agent, h.event.Name, answer, gate.CutEvidence(cause.Error())})
+	line, err := json.Marshal(failure{time.Now().UTC(), c.Protocol, c.options.Agent, c.event.Name, answer, gate.CutEvidence(cause.Error())})
 	if err != nil {
 		return
 	}

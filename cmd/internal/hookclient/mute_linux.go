@@ -1,4 +1,4 @@
-package main
+package hookclient
 
 import "golang.org/x/sys/unix"
 
