@@ -280,7 +280,7 @@ func (r *Runner) keepAhead(b *bubblewrap) {
 	scratch.Sweep(dir)
 	b.aheadDir = dir
 	// With a hook on each processor, starting more takes time from them.
-	busy := func() bool { return len(r.slots) >= runtime.GOMAXPROCS(0) }
+	busy := func() bool { return r.slots.Taken() >= runtime.GOMAXPROCS(0) }
 	b.pool = newPool(r.opt.Pool, r.opt.Parallel, busy, func(ctx context.Context, id shapeID, j job) (waiting, error) {
 		w, err := b.makeAhead(ctx, id, j)
 		if err != nil {

@@ -256,7 +256,7 @@ func TestAXCode09TimeBeginsWithTheProcess(t *testing.T) {
 			}
 		})
 	}
-	for len(r.axCode) < axCodeParallel {
+	for r.axCode.Taken() < axCodeParallel {
 		time.Sleep(time.Millisecond)
 	}
 	if v := ask(t, r, `exit 1`, ofAXCode, on(gate.PreToolUse), blocking, timed(3*time.Second)); told(v) != "block exit 1" {

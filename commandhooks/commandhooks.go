@@ -28,6 +28,7 @@ import (
 	"sync/atomic"
 
 	"stopgate/gate"
+	"stopgate/internal/places"
 	"stopgate/internal/scratch"
 )
 
@@ -136,7 +137,8 @@ type Options struct {
 	// number.
 	AsRoot bool
 	// Parallel is how many hooks run at once, over all events; further ones
-	// wait, within their timeouts, those of AX Code before theirs. At least 1.
+	// wait, within their timeouts, those of AX Code before theirs. One whose turn
+	// would come too late is not asked, and hears so at once. At least 1.
 	Parallel int
 	// Pool is how much memory in bytes may be held by sandboxes that are started
 	// before their hooks, a script's interpreter running, for the kinds of hooks
@@ -179,9 +181,9 @@ type Runner struct {
 	tools  tools
 	start  launcher // nil when no hook can be run
 	status Status
-	slots  chan struct{}
-	axCode chan struct{} // slots of AX Code's hooks, which have one of the others too
-	root   *rootDir      // nil: Options.Root is not set
+	slots  *places.Places
+	axCode *places.Places // slots of AX Code's hooks, which have one of the others too
+	root   *rootDir       // nil: Options.Root is not set
 
 	pool keeper // nil: no sandbox is started ahead
 
@@ -215,7 +217,7 @@ func New(ctx context.Context, opt Options) (*Runner, error) {
 	}
 	closeOnExec()
 	scratch.Sweep("") // of gates that were killed
-	r := &Runner{opt: opt, slots: make(chan struct{}, opt.Parallel), axCode: make(chan struct{}, axCodeParallel), status: Status{Mode: opt.Mode}, root: root}
+	r := &Runner{opt: opt, slots: places.New(opt.Parallel), axCode: places.New(axCodeParallel), status: Status{Mode: opt.Mode}, root: root}
 	switch opt.Mode {
 	case Off:
 		r.status.Reason = "command hooks are switched off (sandbox mode off)"
@@ -283,7 +285,7 @@ type Use struct {
 
 // Use is how things are now.
 func (r *Runner) Use() Use {
-	u := Use{Running: len(r.slots), Limit: cap(r.slots), Failed: r.unstarted.Load(), Warm: r.warm.Load()}
+	u := Use{Running: r.slots.Taken(), Limit: r.slots.Limit(), Failed: r.unstarted.Load(), Warm: r.warm.Load()}
 	u.Started = u.Warm + r.cold.Load()
 	if r.pool != nil {
 		u.Waiting, u.WaitingBytes = r.pool.waits()
@@ -335,16 +337,18 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	own := run
 	if in.Hook.Dialect == gate.AXCode {
 		own = inOwnTime(in.Hook.Timeout)
-		if failure := take(ctx, r.axCode); failure != nil {
-			return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
+		leave, err := r.axCode.Take(ctx)
+		if err != nil {
+			return crowded(r.axCode, err)
 		}
-		defer func() { <-r.axCode }()
+		defer leave()
 	}
-	if failure := take(ctx, r.slots); failure != nil {
-		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
+	leave, err := r.slots.Take(ctx)
+	if err != nil {
+		return crowded(r.slots, err)
 	}
 	defer func() {
-		<-r.slots
+		leave()
 		if r.pool != nil {
 			r.pool.answered()
 		}
@@ -356,20 +360,12 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	return judge(in.Hook, in.Event.Name, e)
 }
 
-// take waits for a slot, which the caller gives back. One that is free is taken
-// even if the time is up, so that a hook without time ends as its dialect has it.
-func take(ctx context.Context, slots chan struct{}) *gate.Failure {
-	select {
-	case slots <- struct{}{}:
-		return nil
-	default:
+// crowded is the verdict of a hook that had no place to run.
+func crowded(p *places.Places, err error) gate.Verdict {
+	if errors.Is(err, places.ErrFull) {
+		return noVerdict(gate.Overloaded, "no slot will come free in time: %d command hooks run, and others wait already", p.Limit())
 	}
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return failed(gate.Overloaded, "no slot came free in time: %d command hooks were running", cap(slots))
-	}
+	return noVerdict(gate.Overloaded, "no slot came free in time: %d command hooks were running", p.Limit())
 }
 
 // noVerdict is the verdict of a hook that could not be asked.

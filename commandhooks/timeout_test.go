@@ -157,7 +157,7 @@ func TestParallelIsBounded(t *testing.T) {
 			v, _ := askFor(1500*time.Millisecond, r, input(`sleep 600`))
 			busy <- v
 		}()
-		for len(r.slots) == 0 {
+		for r.slots.Taken() == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		v, took := askFor(200*time.Millisecond, r, input(`exit 0`))
@@ -171,6 +171,34 @@ func TestParallelIsBounded(t *testing.T) {
 			t.Errorf("afterwards: got %s", show(v))
 		}
 	})
+}
+
+// TestNoPlaceInTime: a hook whose turn would come after its time hears so while it
+// still has time.
+func TestNoPlaceInTime(t *testing.T) {
+	for name, as := range map[string]func(*gate.Input){"azure": func(*gate.Input) {}, "ax-code": ofAXCode} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, Options{Mode: Process, Parallel: 1})
+			if v := ask(t, r, `sleep 2`); told(v) != "allow" { // so that it is known how long hooks take
+				t.Fatalf("got %s", show(v))
+			}
+			busy, let := context.WithCancel(t.Context())
+			ended := make(chan gate.Verdict)
+			go func() { ended <- r.Evaluate(busy, input(`sleep 600`)) }()
+			for r.slots.Taken() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 1900*time.Millisecond)
+			defer cancel()
+			v := r.Evaluate(ctx, input(`exit 0`, as))
+			if told(v) != "no_verdict overloaded" || !strings.Contains(v.Failure.Message, "others wait already") || ctx.Err() != nil {
+				t.Errorf("got %s, %v", show(v), ctx.Err())
+			}
+			let()
+			<-ended
+		})
+	}
 }
 
 func TestNothingLeaks(t *testing.T) {
@@ -273,7 +301,7 @@ func TestUseCountsStarts(t *testing.T) {
 		return nil, failed(gate.SandboxUnavailable, "it is gone")
 	}
 	ask(t, r, `exit 0`)
-	if got, want := r.Use(), (Use{Limit: cap(r.slots), Started: 2, Failed: 1}); got != want {
+	if got, want := r.Use(), (Use{Limit: r.slots.Limit(), Started: 2, Failed: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -10,13 +10,13 @@ import (
 // was erased meanwhile, a block leaves as a block; an allow, of which nothing is on
 // record, follows OnGateError, except where no hook matched (DESIGN §2).
 //
+// Decide calls it without its own ctx's end: a caller that has gone away, or a
+// deadline that ended the hooks, does not undo what was decided.
+//
 // An error means that nothing was stored, with reason: ErrStale, since hooks
 // that were skipped must be asked first (seen are then the counts to ask them
 // with), or the refusal of an idempotency key.
 func (e *evaluation) commit(ctx context.Context) (Decision, error) {
-	// A caller that has gone away, or a deadline that ended the hooks, does
-	// not undo what was decided.
-	ctx = context.WithoutCancel(ctx)
 	took := e.gate.Now().Sub(e.began)
 	var rec Record
 	var moved Counts

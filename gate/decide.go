@@ -100,10 +100,10 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	e.readCounts(ctx)
 	e.readOverride(ctx)
 	e.verdicts = e.evaluate(ctx, transcript)
-	d, err := e.commit(ctx)
+	d, err := e.commit(context.WithoutCancel(ctx))
 	if errors.Is(err, ErrStale) { // once: nothing is skipped at the cap a second time
 		e.verdicts = e.evaluate(ctx, transcript)
-		d, err = e.commit(ctx)
+		d, err = e.commit(context.WithoutCancel(ctx))
 	}
 	if e.abandoned.Load() {
 		return Decision{}, ErrAbandoned

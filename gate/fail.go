@@ -28,12 +28,12 @@ func (g *Gate) DecideForHost(ctx context.Context, ev Event, opt Options) (Decisi
 	if CodeOf(err) == CodeNotFound {
 		code = UnknownAgent
 	}
-	return g.Fail(ctx, ev, &Failure{Code: code, Message: err.Error()}), nil
+	return g.Fail(context.WithoutCancel(ctx), ev, &Failure{Code: code, Message: err.Error()}), nil
 }
 
 // Fail answers an event that the gate could not take on: by OnGateError, with
-// the cause in the answer. It is recorded where that is possible, and counts
-// nothing.
+// the cause in the answer. It is recorded where that is possible before ctx ends,
+// and counts nothing.
 func (g *Gate) Fail(ctx context.Context, ev Event, cause *Failure) Decision {
 	e := &evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), concerned: true, uncounted: true, gateError: cause}
 	d, _ := e.commit(ctx) // nobody was skipped, and there is no key

@@ -15,7 +15,7 @@ func (e *evaluation) probe(ctx context.Context) (Decision, error) {
 		e.verdicts[i].Outcome = Skipped
 	}
 	e.verdicts = e.named(e.verdicts)
-	return e.commit(ctx)
+	return e.commit(context.WithoutCancel(ctx))
 }
 
 // answerProbe makes the decision a block where hooks would have been asked whose

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"stopgate/gate"
 	"sync"
 	"time"
 
-	"github.com/failsafe-go/failsafe-go/bulkhead"
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+
+	"stopgate/gate"
+	"stopgate/internal/places"
 )
 
 const (
@@ -24,18 +25,16 @@ const (
 )
 
 // Guarded asks m no more than it can take: at most parallel requests at once,
-// others wait as long as their hooks have time; and a deployment that failed
+// others wait, unless their turn would come after their hooks' time; and a deployment that failed
 // again and again is left alone for a while, so that its judges hear at once
 // that it is unavailable. Whoever is refused has no verdict, never an allow.
 func Guarded(m Model, parallel int) Model {
-	return &guarded{model: m, room: bulkhead.New[Response](uint(max(parallel, 1))), parallel: parallel,
-		breakers: map[string]circuitbreaker.CircuitBreaker[Response]{}}
+	return &guarded{model: m, room: places.New(parallel), breakers: map[string]circuitbreaker.CircuitBreaker[Response]{}}
 }
 
 type guarded struct {
-	model    Model
-	room     bulkhead.Bulkhead[Response]
-	parallel int
+	model Model
+	room  *places.Places
 
 	mu       sync.Mutex
 	breakers map[string]circuitbreaker.CircuitBreaker[Response] // by deployment
@@ -51,13 +50,13 @@ func (g *guarded) Lacks() Features {
 
 // Generate implements [Model].
 func (g *guarded) Generate(ctx context.Context, req Request) (Response, error) {
-	if err := g.room.AcquirePermit(ctx); err != nil {
-		if ctx.Err() != nil {
-			return Response{}, ctx.Err()
-		}
-		return Response{}, Errorf(Unavailable, "%d requests to the model's provider are under way, as many as it may have", g.parallel)
+	leave, err := g.room.Take(ctx)
+	if errors.Is(err, places.ErrFull) {
+		return Response{}, Errorf(Crowded, "%d requests to the model's provider are under way, as many as it may have, and others wait already", g.room.Limit())
+	} else if err != nil {
+		return Response{}, err
 	}
-	defer g.room.ReleasePermit()
+	defer leave()
 	b := g.breaker(req.Model)
 	if !b.TryAcquirePermit() {
 		wait := b.RemainingDelay()

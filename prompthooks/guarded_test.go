@@ -3,7 +3,9 @@ package prompthooks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,11 +127,55 @@ func TestGuardedHoldsRequestsBack(t *testing.T) {
 		}
 		go func() { _, _ = m.Generate(t.Context(), Request{}) }()
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		if _, err := m.Generate(ctx, Request{}); !errors.Is(err, context.DeadlineExceeded) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		if _, err := m.Generate(ctx, Request{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("one that waits to its end: %v", err)
 		}
 		time.Sleep(2 * time.Second)
+	})
+}
+
+// A judge whose turn would come too late has no verdict at once, and does not try
+// again; where another model may be asked, that one is.
+func TestCrowdedJudgesDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := Guarded(ModelFunc(func(_ context.Context, req Request) (Response, error) {
+			time.Sleep(time.Second)
+			return says(yes)(req)
+		}), 1)
+		models := map[string]Model{"slow": slow, "other": scripted(says(no))}
+		fallback := []string(nil)
+		j, err := New(Options{Model: func(name string) (Model, string, error) { return models[name], name, nil }, Fallback: func(string) []string { return fallback }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var questions atomic.Int64 // no two are the same, which would be asked once
+		judge := func(timeout time.Duration) (gate.Verdict, time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			began := time.Now()
+			v := j.Evaluate(ctx, gate.Input{Hook: &gate.Hook{Event: gate.Stop, Prompt: "?", Model: "slow"}, Event: &gate.Event{},
+				Context: fmt.Appendf(nil, `{"final_output":"%d"}`, questions.Add(1))})
+			return v, time.Since(began)
+		}
+		if v, _ := judge(time.Minute); v.Outcome != gate.Allow {
+			t.Fatalf("%+v", v) // now it is known how long one takes
+		}
+		for range 10 {
+			go judge(time.Minute)
+		}
+		synctest.Wait()
+		if v, took := judge(5 * time.Second); v.Outcome != gate.NoVerdict || v.Failure.Code != gate.Overloaded || took != 0 {
+			t.Errorf("%s %v after %s", v.Outcome, v.Failure, took)
+		}
+		fallback = []string{"other"}
+		if v, took := judge(5 * time.Second); v.Outcome != gate.Block || v.Model != "other" || took != 0 {
+			t.Errorf("%s %v after %s", v.Outcome, v.Failure, took)
+		}
+		fallback = nil
+		if v, took := judge(time.Minute); v.Outcome != gate.Allow || took != 11*time.Second {
+			t.Errorf("one that has the time: %s %v after %s", v.Outcome, v.Failure, took)
+		}
 	})
 }

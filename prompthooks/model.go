@@ -128,6 +128,7 @@ const (
 	Rejected                     // any other status: asking again changes nothing
 	Garbled                      // a success that is no answer: HTML, half a JSON, too large
 	Unsupported                  // the server or the model lacks what was asked of it: Error.Lacks
+	Crowded                      // it was not asked: too many wait for it already
 )
 
 // Error is why a model gave no answer. Its text is for a person, at most some
@@ -151,8 +152,11 @@ func Errorf(kind ErrorKind, format string, args ...any) *Error {
 func (e *Error) transient() bool { return e.Kind == Unavailable || e.Kind == RateLimited }
 
 func (e *Error) code() gate.FailureCode {
-	if e.Kind == RateLimited {
+	switch e.Kind {
+	case RateLimited:
 		return gate.ModelRateLimited
+	case Crowded:
+		return gate.Overloaded
 	}
 	return gate.ModelUnavailable
 }

@@ -163,7 +163,7 @@ const firstShare = 0.6
 
 // unasked reports whether a model gave no verdict because it could not be asked.
 func unasked(v gate.Verdict) bool {
-	return v.Outcome == gate.NoVerdict && (v.Failure.Code == gate.ModelUnavailable || v.Failure.Code == gate.ModelRateLimited)
+	return v.Outcome == gate.NoVerdict && slices.Contains([]gate.FailureCode{gate.ModelUnavailable, gate.ModelRateLimited, gate.Overloaded}, v.Failure.Code)
 }
 
 // spentOn is how many tokens a verdict has cost so far.

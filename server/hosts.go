@@ -98,11 +98,35 @@ func (s *Server) hook(c echo.Context) error {
 		if !confined {
 			return s.failUnrecorded(ev, failure), nil
 		}
-		return s.opt.Gate.Fail(ctx, ev, failure), nil
+		return s.refuse(ctx, ev, failure), nil
 	})
 	err = s.answerHost(c, protocol, ev, d)
 	s.drain(c, c.Request().Body)
 	return err
+}
+
+const (
+	// refusalTime is how long what is refused for want of room may wait for its
+	// record: the store may be what is slow.
+	refusalTime = 500 * time.Millisecond
+	// refusalsAtOnce wait for theirs, so that in a flood the store has room for what
+	// is decided.
+	refusalsAtOnce = 64
+)
+
+// refuse answers an event that the gate could not take on, by on_gate_error. Where
+// there was no room for it, it is recorded only if that holds nobody up.
+func (s *Server) refuse(ctx context.Context, ev gate.Event, failure *gate.Failure) gate.Decision {
+	if failure.Code != gate.Overloaded {
+		return s.opt.Gate.Fail(ctx, ev, failure)
+	}
+	defer s.refusing.Add(-1)
+	if s.refusing.Add(1) > refusalsAtOnce {
+		return s.failUnrecorded(ev, failure)
+	}
+	ctx, cancel := context.WithTimeout(ctx, refusalTime)
+	defer cancel()
+	return s.opt.Gate.Fail(ctx, ev, failure)
 }
 
 func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Event, deadline time.Duration) error {

@@ -161,9 +161,10 @@ type Server struct {
 	echo    *echo.Echo
 	metrics *Metrics
 
-	buffers sync.Pool    // of *bytes.Buffer; see buffers.go for who owns one
-	held    atomic.Int64 // bytes of large bodies in memory
-	specs   sync.Mutex   // held over store and policies, so that both change in one order
+	buffers  sync.Pool    // of *bytes.Buffer; see buffers.go for who owns one
+	held     atomic.Int64 // bytes of large bodies in memory
+	refusing atomic.Int64 // refusals that wait for their record
+	specs    sync.Mutex   // held over store and policies, so that both change in one order
 	// unreadable are the ETags of stored specs that are not valid any more, which
 	// was logged. Under specs.
 	unreadable map[resource]string

@@ -12,6 +12,22 @@ import (
 	"stopgate/gate"
 )
 
+// A string member means what package json says it does.
+func TestStringMembers(t *testing.T) {
+	for _, raw := range []string{`""`, `"plain"`, `"ünï 😀"`, `"a\nb"`, `"\ud83d\ude00 \/ \u0000"`, `"\ud83d alone"`, `"ends in \\"`, "\"not \xff UTF-8\"", "\"\x7f\"",
+		`null`, `1`, `true`, `[]`, `{"a":"b"}`} {
+		m, err := object([]byte(`{ "k" : ` + raw + ` }`))
+		if err != nil {
+			t.Fatal(raw, err)
+		}
+		var want string
+		isText := json.Unmarshal([]byte(raw), &want) == nil && raw != "null"
+		if got, ok := stringOf(m["k"]); ok != isText || got != want {
+			t.Errorf("%s is %q, %t; want %q, %t", raw, got, ok, want, isText)
+		}
+	}
+}
+
 func TestAzure25NativeFields(t *testing.T) {
 	body := `{"hook_event_name":"PostToolUse","agent_name":"a","session_id":"s","current_turn":3,"max_turns":9.0,
 	"execution_summary":"/t/x","tool_name":"Bash","tool_input":{"command":"ls"},"tool_result":"ok","tool_succeeded":true,
@@ -130,4 +146,20 @@ func FuzzDecodeNative(f *testing.F) {
 			t.Errorf("accepted %+v", ev)
 		}
 	})
+}
+
+// BenchmarkDecodeNative reads an event of 8 KB, its result without escapes and with.
+func BenchmarkDecodeNative(b *testing.B) {
+	for name, words := range map[string]string{"plain": "func main runs the server and waits for it. ", "escaped": `func main runs the server\n and waits \"for it\". `} {
+		body := []byte(`{"hook_event_name":"PostToolUse","agent_name":"a","session_id":"s","current_turn":7,"max_turns":50,"tool_name":"ReadFile","tool_input":{"path":"src/main.go"},"tool_succeeded":true,"tool_result":"` +
+			strings.Repeat(words, 8000/len(words)) + `"}`)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := DecodeNative(body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -95,11 +95,23 @@ func (m members) raw(keys ...string) json.RawMessage {
 // value is taken as its own text.
 func (m members) text(keys ...string) string {
 	raw := m.raw(keys...)
-	var s string
-	if raw == nil || json.Unmarshal(raw, &s) == nil {
+	if s, ok := stringOf(raw); ok {
 		return s
 	}
 	return string(raw)
+}
+
+// stringOf is what a member of an object that was read stands for, if it is a
+// string. That it is valid was found out when its object was read, and what has no
+// backslash stands for itself.
+func stringOf(raw json.RawMessage) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), true
+	}
+	return s, json.Unmarshal(raw, &s) == nil
 }
 
 // name is a member that names something of the host's, bounded as those of
@@ -148,7 +160,17 @@ func (f *strictly) read(key string, target any, want string) {
 	}
 }
 
-func (f *strictly) text(key string, target *string) { f.read(key, target, "a string") }
+func (f *strictly) text(key string, target *string) {
+	raw := f.of.raw(key)
+	if raw == nil {
+		return
+	}
+	if s, ok := stringOf(raw); ok {
+		*target = s
+	} else {
+		f.wrong(key, "a string")
+	}
+}
 
 func (f *strictly) flag(key string, target *bool) { f.read(key, target, "true or false") }
 

@@ -16,36 +16,40 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// BenchmarkEvaluate asks POST /v1/evaluate about a tool that no hook matches,
-// durable record included, and a bare Echo server to echo the same JSON, in
-// turns of a hundred milliseconds in one run. "of-echo" is the gate's
+// BenchmarkEvaluate asks POST /v1/evaluate, and POST /v1/hooks/claude-code in that
+// host's form, about a tool that no hook matches, durable record included, and a bare
+// Echo server to echo the same JSON, in turns of a hundred milliseconds in one run. "of-echo" is the gate's
 // throughput as a share of Echo's; ns/op counts both.
 func BenchmarkEvaluate(b *testing.B) {
 	gateAddr := benchService(b)
 	bare := echo.New()
-	bare.POST("/v1/evaluate", func(c echo.Context) error {
-		var v map[string]any
-		if err := c.Bind(&v); err != nil {
-			return err
-		}
-		return c.JSON(http.StatusOK, v)
-	})
+	bare.POST("/*", echoJSON)
 	echoAddr := listen(b, bare)
-	for _, size := range []int{433, 8 << 10} {
-		request := benchRequest(size)
-		for _, connections := range []int{64, 8, 1} {
-			b.Run(fmt.Sprintf("%dB/%dconn", size, connections), func(b *testing.B) {
-				gate, plain := dialLoad(b, gateAddr, connections), dialLoad(b, echoAddr, connections)
-				var gateDone, plainDone int
-				for b.Loop() {
-					gateDone += gate.turn(b, request)
-					plainDone += plain.turn(b, request)
-				}
-				b.ReportMetric(float64(gateDone)/float64(plainDone), "of-echo")
-				b.ReportMetric(float64(gateDone)/gate.spent.Seconds(), "gate-req/s")
-			})
+	for name, requestOf := range map[string]func(size int) []byte{"native": benchRequest, "claude-code": benchHostRequest} {
+		for _, size := range []int{433, 8 << 10} {
+			request := requestOf(size)
+			for _, connections := range []int{64, 8, 1} {
+				b.Run(fmt.Sprintf("%s/%dB/%dconn", name, size, connections), func(b *testing.B) {
+					gate, plain := dialLoad(b, gateAddr, connections), dialLoad(b, echoAddr, connections)
+					var gateDone, plainDone int
+					for b.Loop() {
+						gateDone += gate.turn(b, request)
+						plainDone += plain.turn(b, request)
+					}
+					b.ReportMetric(float64(gateDone)/float64(plainDone), "of-echo")
+					b.ReportMetric(float64(gateDone)/gate.spent.Seconds(), "gate-req/s")
+				})
+			}
 		}
 	}
+}
+
+func echoJSON(c echo.Context) error {
+	var v map[string]any
+	if err := c.Bind(&v); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, v)
 }
 
 const benchSpec = `{"name":"bench","properties":{"hooks":{"PostToolUse":[{"type":"command","matcher":"Bash|Write","command":"true"}],"Stop":[{"type":"prompt","prompt":"x"}]}}}`
@@ -61,10 +65,18 @@ func benchService(b *testing.B) string {
 
 // benchRequest is a whole HTTP request whose body has that many bytes.
 func benchRequest(size int) []byte {
-	const head = `{"hook_event_name":"PostToolUse","agent_name":"bench","session_id":"bench-1","current_turn":7,"max_turns":50,"tool_name":"ReadFile","tool_input":{"path":"src/main.go"},"tool_succeeded":true,"tool_result":"`
+	return rawRequest("/v1/evaluate", size, `{"hook_event_name":"PostToolUse","agent_name":"bench","session_id":"bench-1","current_turn":7,"max_turns":50,"tool_name":"ReadFile","tool_input":{"path":"src/main.go"},"tool_succeeded":true,"tool_result":"`, `"}`)
+}
+
+// benchHostRequest is the same of a tool call in Claude Code.
+func benchHostRequest(size int) []byte {
+	return rawRequest("/v1/hooks/claude-code?agent=bench", size, `{"session_id":"bench-2","transcript_path":"/home/me/.claude/projects/app/bench-2.jsonl","cwd":"/home/me/app","permission_mode":"default","hook_event_name":"PostToolUse","tool_name":"Read","tool_input":{"file_path":"src/main.go"},"tool_use_id":"toolu_1","tool_response":{"type":"text","content":"`, `"}}`)
+}
+
+func rawRequest(path string, size int, head, tail string) []byte {
 	words := strings.Repeat("func main runs the server and waits for it to end, line by line. ", size/64+1)
-	body := head + words[:size-len(head)-2] + `"}`
-	return []byte("POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+	body := head + words[:size-len(head)-len(tail)] + tail
+	return []byte("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
 		strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 

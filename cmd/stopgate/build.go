@@ -188,7 +188,7 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	if a.runner != nil {
 		a.closers = append(a.closers, a.runner.Close)
 	}
-	a.models, err = openModels(ctx, cfg.Models)
+	a.models, err = openModels(ctx, cfg.Models, cfg.Limits.Evaluations)
 	errs = append(errs, err)
 	a.judging = prompthooks.Options{Model: a.models.find, Fallback: a.models.inPlaceOf, Price: a.models.price, MaxRounds: cfg.Limits.JudgeRounds,
 		MaxTokens: cfg.Limits.JudgeTokens, DailyTokens: cfg.Limits.AgentDailyTokens, Now: time.Now}

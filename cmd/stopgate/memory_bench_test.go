@@ -43,13 +43,14 @@ type served struct {
 }
 
 // startServe starts the program that TestMain has put into PATH, on a temporary
-// data directory, and stops it at the benchmark's end.
-func startServe(b *testing.B) served {
+// data directory and with more environment, and stops it at the benchmark's end.
+func startServe(b *testing.B, env ...string) served {
 	b.Helper()
 	addr := "127.0.0.1:" + freePort(b)
 	var log bytes.Buffer
 	cmd := exec.Command("stopgate", "serve", "--listen", addr, "--data", b.TempDir())
 	cmd.Stderr = &log
+	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
@@ -88,4 +89,25 @@ func (s served) peak(b *testing.B) float64 {
 	}
 	b.Skip("no VmHWM in /proc")
 	return 0
+}
+
+// cpu is the processor time that the process has used so far, without that of the
+// scripts that it started.
+func (s served) cpu(b *testing.B) time.Duration {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
+	if err != nil {
+		b.Skipf("no time to be read here: %v", err)
+	}
+	_, after, _ := strings.Cut(string(stat), ") ") // a name may have spaces
+	fields := strings.Fields(after)
+	var ticks int64
+	for _, f := range fields[11:13] { // utime and stime
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / 100 // USER_HZ, the same on every Linux
 }

@@ -28,14 +28,15 @@ const (
 	listTime = 3 * time.Second
 )
 
-// parallelModelRequests to one provider, twice what a server decides at once:
-// it holds back what would break this machine, not what a provider limits.
-const parallelModelRequests = 16384
+// requestsPerEvaluation to one provider, on average over all that are decided at
+// once: it holds back what would break this machine, not what a provider limits.
+const requestsPerEvaluation = 2
 
 // models are the configured providers.
 type models struct {
 	names     config.Models
 	providers map[string]prompthooks.Model
+	parallel  int // requests to one provider
 	// ask looks for an Ollama that nobody configured, or asks the default
 	// provider which models it has, if only it knows. It does so once, when
 	// names are first needed: what decides without a model does not wait.
@@ -45,10 +46,10 @@ type models struct {
 	tracer trace.Tracer
 }
 
-// openModels makes the providers. It sends nothing; what is asked later is
-// asked until ctx ends.
-func openModels(ctx context.Context, cfg config.Models) (*models, error) {
-	m := &models{names: cfg, providers: map[string]prompthooks.Model{}}
+// openModels makes the providers, for so many evaluations at once. It sends
+// nothing; what is asked later is asked until ctx ends.
+func openModels(ctx context.Context, cfg config.Models, evaluations int) (*models, error) {
+	m := &models{names: cfg, providers: map[string]prompthooks.Model{}, parallel: requestsPerEvaluation * evaluations}
 	m.ask = sync.OnceFunc(func() {
 		if cfg.Probe != "" {
 			_ = m.list(ctx, cfg.Ollama(), probeTime) // there may be none
@@ -63,7 +64,7 @@ func openModels(ctx context.Context, cfg config.Models) (*models, error) {
 			errs = append(errs, fmt.Errorf("models.providers.%s: %w", name, err))
 			continue
 		}
-		m.providers[name] = prompthooks.Guarded(provider, parallelModelRequests)
+		m.providers[name] = prompthooks.Guarded(provider, m.parallel)
 	}
 	return m, errors.Join(errs...)
 }
@@ -86,7 +87,7 @@ func (m *models) list(ctx context.Context, cfg config.Models, within time.Durati
 	if cfg.Tiers[gate.DefaultModel] == "" {
 		return errors.New("it has no model that judges")
 	}
-	m.names, m.providers[cfg.Default] = cfg, prompthooks.Guarded(provider, parallelModelRequests)
+	m.names, m.providers[cfg.Default] = cfg, prompthooks.Guarded(provider, m.parallel)
 	return nil
 }
 

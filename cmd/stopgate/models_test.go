@@ -56,7 +56,7 @@ func modelsOf(t *testing.T, file string, env map[string]string) *models {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := openModels(t.Context(), cfg.Models)
+	m, err := openModels(t.Context(), cfg.Models, cfg.Limits.Evaluations)
 	if err != nil {
 		t.Fatal(err)
 	}

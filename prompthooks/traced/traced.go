@@ -115,6 +115,8 @@ func errorType(err error) string {
 		return "garbled"
 	case prompthooks.Unsupported:
 		return "unsupported"
+	case prompthooks.Crowded:
+		return "crowded"
 	}
 	return "_OTHER"
 }

@@ -52,6 +52,7 @@ func TestSpanOfARequest(t *testing.T) {
 		{"rate-limited", prompthooks.Response{}, prompthooks.Errorf(prompthooks.RateLimited, secret), common(map[attribute.Key]any{"error.type": "rate_limited"})},
 		{"rejected", prompthooks.Response{}, prompthooks.Errorf(prompthooks.Rejected, secret), common(map[attribute.Key]any{"error.type": "rejected"})},
 		{"garbled", prompthooks.Response{}, prompthooks.Errorf(prompthooks.Garbled, secret), common(map[attribute.Key]any{"error.type": "garbled"})},
+		{"crowded", prompthooks.Response{}, prompthooks.Errorf(prompthooks.Crowded, secret), common(map[attribute.Key]any{"error.type": "crowded"})},
 		{"unsupported", prompthooks.Response{}, prompthooks.Errorf(prompthooks.Unsupported, secret), common(map[attribute.Key]any{"error.type": "unsupported"})},
 		{"out of time", prompthooks.Response{}, fmt.Errorf("%s: %w", secret, context.DeadlineExceeded), common(map[attribute.Key]any{"error.type": "timeout"})},
 		{"given up", prompthooks.Response{}, context.Canceled, common(map[attribute.Key]any{"error.type": "canceled"})},

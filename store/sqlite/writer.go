@@ -20,6 +20,7 @@ const (
 
 var (
 	errClosed = errors.New("store is closed")
+	errSlow   = fmt.Errorf("store is busy: what came before has been written for %v", writeWait)
 	errBusy   = fmt.Errorf("store is busy: another process has held its lock for %v", writeWait)
 )
 
@@ -80,22 +81,29 @@ func startWriter(open func() (*conn, error), present func() error) *writer {
 	return w
 }
 
-// do has one write written and returns its own result. When ctx ends before
-// the writer has taken it, nothing is written; after that the result is waited
-// for, so that nobody is told of a failure that did not happen.
+// do has one write written and returns its own result. When ctx ends, or
+// writeWait is over, before the writer has taken it, nothing is written; after that
+// the result is waited for, so that nobody is told of a failure that did not happen.
 func (w *writer) do(ctx context.Context, what write) error {
 	j := &job{write: what, deadline: time.Now().Add(writeWait), done: make(chan struct{}, 1)}
 	if err := w.send(ctx, j); err != nil {
 		return err
 	}
+	late := time.NewTimer(time.Until(j.deadline))
+	defer late.Stop()
+	var why error
 	select {
 	case <-j.done:
+		return j.result
 	case <-ctx.Done():
-		if j.state.CompareAndSwap(jobWaiting, jobWithdrawn) {
-			return fmt.Errorf("store was not asked in time: %w", ctx.Err())
-		}
-		<-j.done
+		why = fmt.Errorf("store was not asked in time: %w", ctx.Err())
+	case <-late.C:
+		why = errSlow
 	}
+	if j.state.CompareAndSwap(jobWaiting, jobWithdrawn) {
+		return why
+	}
+	<-j.done
 	return j.result
 }
 

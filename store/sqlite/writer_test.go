@@ -144,6 +144,29 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// TestStandingWriter: nobody waits behind a disk that stands still for longer than
+// a write may, whatever the caller's patience, and what was given up is not written
+// later.
+func TestStandingWriter(t *testing.T) {
+	t.Parallel()
+	s := openForTest(t, Options{Lock: true})
+	let := hold(t, s)
+	began := time.Now()
+	if err := s.Commit(context.Background(), plainCommit(1)); !errors.Is(err, errSlow) {
+		t.Errorf("commit behind a standing one: %v", err)
+	}
+	if took := time.Since(began); took < writeWait {
+		t.Errorf("it was given up after %v", took)
+	}
+	let()
+	if err := s.Commit(t.Context(), plainCommit(2)); err != nil {
+		t.Errorf("the next: %v", err)
+	}
+	if _, err := s.Record(t.Context(), storetest.ID(1)); gate.CodeOf(err) != gate.CodeNotFound {
+		t.Errorf("what was given up is stored: %v", err)
+	}
+}
+
 // TestCloseWritesTheQueue: what was asked before Close is written.
 func TestCloseWritesTheQueue(t *testing.T) {
 	opt := Options{Dir: t.TempDir(), Now: time.Now}
