@@ -1,6 +1,7 @@
 package commandhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -226,9 +227,9 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	dir, failure := "/tmp", (*gate.Failure)(nil)
 	if j.rooted {
 		user, dir, failure = b.mountRoot(s, j.cwd)
-	} else if ws, why := b.opt.Workspace.find(j.cwd); why == "" {
-		user, failure = b.mountWorkspace(s, ws)
-		dir = ws.path
+	} else if v := b.opt.Workspace.view(j.cwd, j.project); len(v.dirs) > 0 {
+		user, failure = b.mountWorkspace(s, v.dirs)
+		dir = cmp.Or(v.cwd, dir)
 	}
 	if failure != nil {
 		return nil, failure

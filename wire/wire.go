@@ -79,6 +79,10 @@ type Options struct {
 	Tool    string
 	Cwd     string
 
+	// Project is the directory of the agent's project, which hosts name only in a
+	// hook's environment; empty: unknown.
+	Project string
+
 	// Transcript is the session under which the conversation was uploaded: the
 	// path in the payload is then another machine's. Stale: without its newest
 	// part.
@@ -112,7 +116,7 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 		ev.Unattended = opt.Unattended
 		return ev, err
 	}
-	ev := gate.Event{Protocol: p.Name, Unattended: opt.Unattended, Agent: opt.Agent, Session: opt.Session, ToolName: opt.Tool, Cwd: opt.Cwd,
+	ev := gate.Event{Protocol: p.Name, Unattended: opt.Unattended, Agent: opt.Agent, Session: opt.Session, ToolName: opt.Tool, Cwd: opt.Cwd, Project: opt.Project,
 		ToolSucceeded: true, Payload: payload}
 	m, err := object(payload)
 	host := opt.Event

@@ -25,6 +25,7 @@ import (
 	"stopgate/internal/scratch"
 	"stopgate/transcripts"
 	"stopgate/wire"
+	"stopgate/wire/install"
 )
 
 type hookCommand struct {
@@ -97,6 +98,7 @@ func (c hookCommand) Run(p process) error {
 		call.options = wire.AXCodeOptions(c.Agent, cwd, p.getenv)
 		call.options.Event, call.options.Unattended = cmp.Or(c.Event, call.options.Event), c.Unattended
 	}
+	call.options.Project = projectOf(c.Protocol, p.getenv)
 	err := call.read()
 	var answer []byte
 	if err == nil {
@@ -110,6 +112,19 @@ func (c hookCommand) Run(p process) error {
 		call.failed(err, call.OnUnreachable)
 	}
 	return nil
+}
+
+// projectOf is the agent's project, as its host names it in the environment of its
+// hooks; empty: it does not. A payload has the working directory alone, which the
+// agent changes as it likes.
+func projectOf(protocol string, getenv func(string) string) string {
+	host, _ := install.Find(protocol)
+	for _, variable := range host.ProjectVariables {
+		if dir := getenv(variable); filepath.IsAbs(dir) {
+			return filepath.Clean(dir)
+		}
+	}
+	return ""
 }
 
 // read takes the payload in.
@@ -221,7 +236,8 @@ func (h *hookCall) askServer() ([]byte, error) {
 	ctx, cancel := context.WithDeadline(h.ctx, h.began.Add(seconds(h.Deadline)+frozenWait))
 	defer cancel()
 	query := url.Values{"agent": {h.event.Agent}}
-	for name, value := range map[string]string{"event": h.options.Event, "session": h.options.Session, "tool": h.options.Tool, "cwd": h.options.Cwd} {
+	for name, value := range map[string]string{"event": h.options.Event, "session": h.options.Session, "tool": h.options.Tool, "cwd": h.options.Cwd,
+		"project": h.options.Project} {
 		if value != "" {
 			query.Set(name, value)
 		}

@@ -33,7 +33,7 @@ type runHooksCommand struct {
 func (runHooksCommand) Help() string {
 	return `That system's payload on standard input, its answer on standard output (ax-code, and --json: the decision); what the hooks file has wrong, and what failed, on standard error. Counts nothing. The hooks file is looked for in the working directory, then in DIR; one that does not load is said to, and everything is allowed, as there.
 
-Hooks see the working directory, and may write to it. For antigravity DIR is / in the sandbox: each of its entries lies there, but those that the sandbox has for itself (usr, etc, tmp, …).
+Hooks see DIR, which is their CLAUDE_PROJECT_DIR too, start in the working directory, and may write to both. For antigravity DIR is / in the sandbox: each of its entries lies there, but those that the sandbox has for itself (usr, etc, tmp, …).
 
 Exit codes: 0 whatever the answer; 64 usage, 65 unreadable input, 70 internal.
 
@@ -142,7 +142,7 @@ func (r *hookRuntime) settle() error {
 }
 
 // resolve makes of root and cwd paths without symbolic links: hooks may write to
-// the cwd, which therefore lies in the root. Where the root is /, it may be named
+// the root, in which the cwd lies. Where the root is /, it may be named
 // as it is seen from there.
 func (r *hookRuntime) resolve() error {
 	root, err := filepath.EvalSymlinks(r.root)
@@ -185,7 +185,7 @@ func (r *hookRuntime) event() (gate.Event, error) {
 	if r.Tool != "" && ev.ToolName != r.Tool {
 		return gate.Event{}, exit{exitInput, fmt.Errorf("payload is about the tool %q, and --tool is %q", ev.ToolName, r.Tool)}
 	}
-	ev.Dry, ev.Cwd = true, r.cwd
+	ev.Dry, ev.Cwd, ev.Project = true, r.cwd, r.root
 	return ev, nil
 }
 
@@ -338,7 +338,7 @@ func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, 
 }
 
 // config is the server file's, with what hooks of the person at the command line
-// may see: the directory that they work in.
+// may see: their project.
 func (r *hookRuntime) config() (config.Server, error) {
 	o := overrides{sandbox: r.Sandbox}
 	if config.DefaultData(r.getenv) == "" {
@@ -350,7 +350,7 @@ func (r *hookRuntime) config() (config.Server, error) {
 	}
 	cfg.Transcripts.Roots = []string{"/"} // whatever file they name, they may read
 	if !r.system.rooted {
-		cfg.Sandbox.Workspace, cfg.Sandbox.WorkspaceRoots = config.WorkspaceReadWrite, []string{r.cwd}
+		cfg.Sandbox.Workspace, cfg.Sandbox.WorkspaceRoots = config.WorkspaceReadWrite, []string{r.root}
 	}
 	return cfg, nil
 }
