@@ -53,6 +53,19 @@ func TestClaudeCodeHooksFindTheProjectWhereverTheAgentWorks(t *testing.T) {
 	}
 }
 
+// Hooks find their settings' variables, but for those that would change what runs
+// round them: the loader's hold for the sandbox's own program too.
+func TestClaudeCodeHooksFindTheirVariables(t *testing.T) {
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		v := ask(t, r, `echo "$POLICY ${LD_PRELOAD-none} ${OPTIND} ${STOPGATE_API_KEY-none} $PATH"`, ofClaudeCode, func(in *gate.Input) {
+			in.Hook.Env = map[string]string{"POLICY": "strict", "LD_PRELOAD": "/x.so", "OPTIND": "x", "STOPGATE_API_KEY": "k", "PATH": "/x", "BAD=NAME": "x", "NUL": "a\x00b"}
+		})
+		if got := v.Evidence.Stdout; told(v) != "allow" || !strings.HasPrefix(got, "strict none 1 none ") || strings.Contains(got, "/x") {
+			t.Errorf("got %s", show(v))
+		}
+	})
+}
+
 func TestProject(t *testing.T) {
 	home := openDir(t)
 	mkdir(t, home, ".claude") // a person's own
