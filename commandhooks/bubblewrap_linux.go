@@ -1,6 +1,7 @@
 package commandhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -268,9 +269,9 @@ func (b *bubblewrap) prepare(j job) (*sandbox, *gate.Failure) {
 func (b *bubblewrap) mount(s *sandbox, j job) (failure *gate.Failure) {
 	if j.rooted {
 		s.user, s.dir, failure = b.mountRoot(s, j.cwd)
-	} else if ws, why := b.opt.Workspace.find(j.cwd); why == "" {
-		s.user, failure = b.mountWorkspace(s, ws)
-		s.dir = ws.path
+	} else if v := b.opt.Workspace.view(j.cwd, j.project); len(v.dirs) > 0 {
+		s.user, failure = b.mountWorkspace(s, v.dirs)
+		s.dir = cmp.Or(v.cwd, s.dir)
 	}
 	if failure != nil {
 		return failure

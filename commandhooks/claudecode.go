@@ -66,22 +66,28 @@ func (e ending) object() (said []byte, ok bool) {
 	return said, bytes.HasPrefix(said, []byte("{")) && !e.stdout.cut && json.Valid(said)
 }
 
-// projectDir is the variable in which hooks of Claude Code find the agent's
-// working directory. It is all that they get of the host's environment
-// (DESIGN §9).
+// projectDir is the variable in which hooks of Claude Code find the directory of
+// the agent's project, wherever the agent works. It is all that they get of the
+// host's environment (DESIGN §9), beside what their file sets.
 const projectDir = "CLAUDE_PROJECT_DIR"
 
 // forClaudeCode adds what hooks of Claude Code have beside the others: the
-// project's directory, and commands with arguments that no shell reads.
+// variables of their file, the project's directory, and commands with arguments that no shell reads.
 func (j *job) forClaudeCode(h *gate.Hook) {
-	if j.cwd != "" && !strings.Contains(j.cwd, "\x00") {
-		j.env = map[string]string{projectDir: j.cwd}
+	j.env = map[string]string{}
+	for name, value := range h.Env {
+		if gate.HookVariable(name) && !strings.Contains(value, "\x00") {
+			j.env[name] = value
+		}
+	}
+	if j.project != "" && !strings.Contains(j.project, "\x00") {
+		j.env[projectDir] = j.project
 	}
 	if h.Args == nil {
 		return
 	}
 	for _, word := range append([]string{h.Command}, h.Args...) {
-		j.args = append(j.args, strings.ReplaceAll(word, "${"+projectDir+"}", j.cwd))
+		j.args = append(j.args, strings.ReplaceAll(word, "${"+projectDir+"}", j.project))
 	}
 }
 

@@ -66,8 +66,8 @@ func (d direct) startIn(home string, j job, stdio [3]*os.File) (*os.Process, *ga
 		return nil, couldNotStart(argv[0], err)
 	}
 	dir := tmp
-	if ws, why := d.opt.Workspace.find(j.cwd); why == "" {
-		dir = ws.path
+	if v := d.opt.Workspace.view(j.cwd, j.project); v.unseen == "" {
+		dir = v.cwd
 	}
 	if j.rooted && isDir(j.cwd) {
 		dir = j.cwd

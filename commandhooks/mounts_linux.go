@@ -59,31 +59,45 @@ func (b *bubblewrap) mountTranscript(s *sandbox, named string, own func(string, 
 // copyBytes is how much of a transcript is copied into a sandbox's memory.
 const copyBytes = 64 << 20
 
-// mountWorkspace mounts the agent's working directory at its own path, and
-// answers whom the hook runs as: its owner, where the hook may write.
-func (b *bubblewrap) mountWorkspace(s *sandbox, ws mounted) (*syscall.Credential, *gate.Failure) {
-	// source has no symbolic links; if it has some now, it was exchanged.
+// mountWorkspace mounts the agent's directories, and answers whom the hook runs
+// as: the first one's owner, where the hook may write.
+func (b *bubblewrap) mountWorkspace(s *sandbox, dirs []mounted) (*syscall.Credential, *gate.Failure) {
+	user, how, needs := b.user, "--ro-bind", fs.FileMode(0o5)
+	if b.opt.Workspace.Access == ReadWrite {
+		how, needs = "--bind", 0o7
+	}
+	for i, ws := range dirs {
+		info, failure := lookAtWorkspace(ws)
+		if failure != nil {
+			return nil, failure
+		}
+		if i == 0 && b.opt.Workspace.Access == ReadWrite {
+			user = b.owner(info)
+		}
+		if user != nil && !permits(ws.source, user, needs) {
+			return nil, failed(gate.SandboxUnavailable, "workspace %q is not accessible (%s) for the sandbox's user: run the gate as its owner instead of root",
+				ws.path, b.opt.Workspace.Access)
+		}
+		s.add(how, ws.source, ws.path)
+		s.mounted = append(s.mounted, ws)
+		s.shown = append(s.shown, shown{path: ws.path, info: info, code: gate.SandboxUnavailable})
+	}
+	return user, nil
+}
+
+// lookAtWorkspace is about the directory that is mounted. Its source has no
+// symbolic links; if it has some now, it was exchanged.
+func lookAtWorkspace(ws mounted) (os.FileInfo, *gate.Failure) {
 	dir, err := openIn(unix.AT_FDCWD, ws.source, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
 		return nil, failed(gate.SandboxUnavailable, "workspace %q could not be opened: %v", ws.path, err)
 	}
+	defer dir.Close()
 	info, err := dir.Stat()
-	dir.Close()
 	if err != nil || !info.IsDir() {
 		return nil, failed(gate.SandboxUnavailable, "workspace %q is no longer a directory", ws.path)
 	}
-	user, how, needs := b.user, "--ro-bind", fs.FileMode(0o5)
-	if b.opt.Workspace.Access == ReadWrite {
-		user, how, needs = b.owner(info), "--bind", 0o7
-	}
-	if user != nil && !permits(ws.source, user, needs) {
-		return nil, failed(gate.SandboxUnavailable, "workspace %q is not accessible (%s) for the sandbox's user: run the gate as its owner instead of root",
-			ws.path, b.opt.Workspace.Access)
-	}
-	s.add(how, ws.source, ws.path)
-	s.mounted = append(s.mounted, ws)
-	s.shown = append(s.shown, shown{path: ws.path, info: info, code: gate.SandboxUnavailable})
-	return user, nil
+	return info, nil
 }
 
 // owner is whom a hook runs as that may write there: a gate that is root can be

@@ -41,9 +41,9 @@ func (r *Runner) Unserved(h *gate.Hook) *gate.Failure {
 		return failure
 	}
 	s := r.sight(j)
-	s.cwd = ""
+	s.cwd, s.project = "", ""
 	if r.opt.Workspace.Access != NoWorkspace { // one agent's directory may be seen and another's not
-		s.unseen, s.held = "", append(s.held, r.opt.Workspace.Roots...)
+		s.unseen, s.projectUnseen, s.held = "", "", append(s.held, r.opt.Workspace.Roots...)
 	}
 	return s.lacks(h)
 }
@@ -66,28 +66,31 @@ func (s sight) lacks(h *gate.Hook) *gate.Failure {
 
 // sight is what a hook finds of the machine that the agent is on.
 type sight struct {
-	cwd      string            // the agent's working directory
-	unseen   string            // why the hook does not start in it; empty: it does
-	env      map[string]string // of its own
-	path     string            // its search path
-	confined bool
-	held     []string // what a sandbox has; without one: everything
+	cwd     string // the agent's working directory
+	project string // the directory of its project
+	unseen  string // why the hook does not start in cwd; empty: it does
+	// projectUnseen is why the hook does not see the project.
+	projectUnseen string
+	env           map[string]string // of its own
+	path          string            // its search path
+	confined      bool
+	held          []string // what a sandbox has; without one: everything
 }
 
 func (r *Runner) sight(j job) sight {
-	s := sight{cwd: j.cwd, env: j.env, path: r.tools.path, confined: r.status.Mode == Bubblewrap}
+	s := sight{cwd: j.cwd, project: j.project, env: j.env, path: r.tools.path, confined: r.status.Mode == Bubblewrap}
 	if theirs := j.env["PATH"]; theirs != "" {
 		s.path = theirs + ":" + s.path
 	}
-	ws, why := r.opt.Workspace.find(j.cwd)
-	s.unseen = why
+	v := r.opt.Workspace.view(j.cwd, j.project)
+	s.unseen, s.projectUnseen = v.unseen, v.projectUnseen
 	s.held = append(slices.DeleteFunc(slices.Clone(reserved), func(dir string) bool { return dir == "/etc" }), "/tmp")
 	for _, i := range []interpreter{r.tools.bash, r.tools.python} {
 		s.held = append(s.held, i.prefixes...)
 	}
 	s.held = append(s.held, j.transcripts...)
-	if why == "" {
-		s.held = append(s.held, ws.path)
+	for _, dir := range v.dirs {
+		s.held = append(s.held, dir.path)
 	}
 	return s
 }
@@ -102,10 +105,10 @@ func (s sight) misses(n gate.Need) string {
 	switch {
 	case n.Base == "PWD", n.Base == "" && !filepath.IsAbs(n.Path):
 		return s.unseen
-	case gate.ProjectVariable(n.Base) && (value == "" || s.confined && s.unseen != ""):
-		return s.unseen
+	case gate.ProjectVariable(n.Base) && (value == "" || s.confined && s.projectUnseen != ""):
+		return s.projectUnseen
 	case gate.ProjectVariable(n.Base) && !s.confined && !isDir(value):
-		return fmt.Sprintf("the agent's working directory %q is not on this machine: run the gate where the agent works", value)
+		return fmt.Sprintf("the agent's project %q is not on this machine: run the gate where the agent works", value)
 	case n.Base == "HOME" && value == "":
 		return "hooks have a home directory of their own, which is empty: put the file below the agent's working directory, or, in mode bubblewrap, below /usr"
 	case n.Base != "" && value == "":
@@ -117,10 +120,11 @@ func (s sight) misses(n gate.Need) string {
 	if n.Base != "" {
 		path = filepath.Join(value, n.Path)
 	}
-	inProject := filepath.IsAbs(s.cwd) && within(path, filepath.Clean(s.cwd))
 	switch {
-	case inProject && s.unseen != "":
+	case s.unseen != "" && filepath.IsAbs(s.cwd) && within(path, filepath.Clean(s.cwd)):
 		return s.unseen
+	case s.projectUnseen != "" && filepath.IsAbs(s.project) && within(path, filepath.Clean(s.project)):
+		return s.projectUnseen
 	case slices.ContainsFunc(s.held, func(dir string) bool { return within(path, dir) }):
 		return ""
 	}
@@ -128,16 +132,20 @@ func (s sight) misses(n gate.Need) string {
 }
 
 // there reports whether a file that the hook can do without lies in the agent's
-// working directory, so that hooks which do not see that take it for absent.
+// working directory or project, so that hooks which do not see that take it for
+// absent.
 func (s sight) there(n gate.Need) bool {
-	if !filepath.IsAbs(s.cwd) || s.unseen == "" {
-		return false
+	path, unseen, dir := n.Path, s.unseen, s.cwd
+	switch {
+	case gate.ProjectVariable(n.Base):
+		unseen, dir = s.projectUnseen, s.project
+		path = filepath.Join(dir, path)
+	case !filepath.IsAbs(path) || n.Base == "PWD":
+		path = filepath.Join(dir, path)
+	case s.projectUnseen != "" && within(filepath.Clean(path), filepath.Clean(s.project)):
+		unseen, dir = s.projectUnseen, s.project
 	}
-	path := n.Path
-	if !filepath.IsAbs(path) || n.Base == "PWD" || gate.ProjectVariable(n.Base) {
-		path = filepath.Join(s.cwd, path)
-	}
-	if !within(filepath.Clean(path), filepath.Clean(s.cwd)) {
+	if unseen == "" || !filepath.IsAbs(dir) || !within(filepath.Clean(path), filepath.Clean(dir)) {
 		return false
 	}
 	_, err := os.Stat(path)

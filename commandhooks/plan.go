@@ -20,6 +20,7 @@ type job struct {
 	// isTranscript says whether a file is the one that was opened at that path.
 	isTranscript func(path string, info os.FileInfo) bool
 	cwd          string // the agent's working directory
+	project      string // the directory of its project
 	rooted       bool   // Options.Root is / for it
 	// once: what it finds in its environment is of this event alone.
 	once bool
@@ -32,6 +33,7 @@ type job struct {
 func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 	j := job{stdin: in.Context, cwd: in.Event.Cwd, inline: in.Hook.Command, script: in.Hook.Script,
 		rooted: r.root != nil && in.Hook.Dialect == gate.Antigravity}
+	j.project = r.opt.Workspace.project(in.Hook.Dialect, j.cwd, in.Event.Project)
 	name := "bash"
 	switch {
 	case j.script != "":

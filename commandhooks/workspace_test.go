@@ -85,18 +85,18 @@ func TestWorkspaceIsFoundUnderARoot(t *testing.T) {
 		{"the sandbox's own", "/usr/bin", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, why := w.find(tt.cwd); got.path != tt.want || (why == "") != (tt.want != "") {
+			if got, why := w.find("working directory", tt.cwd); got.path != tt.want || (why == "") != (tt.want != "") {
 				t.Errorf("find(%q) = %q, %q, want %q", tt.cwd, got.path, why, tt.want)
 			}
 		})
 	}
 	everywhere := Workspace{Access: ReadOnly, Roots: []string{"/"}}
 	for _, cwd := range []string{"/", "/tmp", "/usr", "/usr/lib", "/etc", "/proc/self", "/dev"} {
-		if got, why := everywhere.find(cwd); why == "" {
+		if got, why := everywhere.find("working directory", cwd); why == "" {
 			t.Errorf("find(%q) = %q under the root /", cwd, got.path)
 		}
 	}
-	if _, why := (Workspace{Access: NoWorkspace, Roots: []string{root}}).find(inside); why == "" {
+	if _, why := (Workspace{Access: NoWorkspace, Roots: []string{root}}).find("working directory", inside); why == "" {
 		t.Error("a workspace was found although there is none")
 	}
 }

@@ -23,9 +23,22 @@ func ReadAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate
 	return spec, list
 }
 
+// ReadShown is [ReadAttached] of what [HideSecrets] gives: its marks are no errors.
+func ReadShown(d gate.Dialect, agent string, document []byte) (*gate.Spec, []gate.Finding) {
+	spec, list := draftOf(d, agent, document, func(*node, *findings) {})
+	if gate.HasErrors(list) {
+		return nil, list
+	}
+	return spec, list
+}
+
 // draftAttached is [ReadAttached] that answers the spec of a file with errors
 // too, as far as it could be read.
 func draftAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gate.Finding) {
+	return draftOf(d, agent, data, func(n *node, f *findings) { refuseHidden(gate.Attached(d), n, f) })
+}
+
+func draftOf(d gate.Dialect, agent string, data []byte, check func(*node, *findings)) (*gate.Spec, []gate.Finding) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // no part of the document
 	var f findings
 	docs, err := readDocuments(data, true, &f)
@@ -33,7 +46,59 @@ func draftAttached(d gate.Dialect, agent string, data []byte) (*gate.Spec, []gat
 		return nil, append(f.list, detailsOf(err)...)
 	}
 	hooks := readAttached(d, docs[0], &f)
-	return &gate.Spec{Kind: gate.Attached(d), Name: agent, Document: json.RawMessage(data), Hooks: hooks}, f.sorted()
+	check(docs[0], &f)
+	spec := &gate.Spec{Kind: gate.Attached(d), Name: agent, Document: json.RawMessage(data), Hooks: hooks}
+	if d == gate.ClaudeCode && docs[0].kind == objectKind {
+		spec.Document = keepSettings(docs[0], hooks, &f, spec.Document)
+	}
+	return spec, f.sorted()
+}
+
+// keepSettings gives hooks the variables of their settings that a server keeps, and
+// answers the document without what it does not: settings hold much that is nobody's
+// business there.
+func keepSettings(n *node, hooks []gate.Hook, f *findings, whole json.RawMessage) json.RawMessage {
+	r := &claudeCodeReader{findings: f, hooks: hooks}
+	kept := r.keep(n, r.env(n))
+	giveEnv(hooks, kept)
+	if !onlyHooks(n, kept) {
+		return whole
+	}
+	return n.appendWritten(nil)
+}
+
+// ReadPlayed reads the hooks of a file as run-hooks plays them, on the machine of
+// the person whose file it is. It differs from [ReadAttached] for Claude Code: a
+// hook that could not be asked exactly when that would ask it is asked more often,
+// one that the gate cannot run is left out alone, and env are all variables that
+// hooks get, for the caller to give: those of several files go together.
+//
+// The spec has no hooks where the system itself skips the file, as the findings
+// say; it is nil where the file could not be read.
+func ReadPlayed(d gate.Dialect, agent string, data []byte) (spec *gate.Spec, env map[string]string, list []gate.Finding) {
+	if d != gate.ClaudeCode {
+		spec, list = ReadAttached(d, agent, data)
+		return spec, nil, list
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	var f findings
+	docs, err := readDocuments(data, true, &f)
+	if err != nil {
+		return nil, nil, append(f.list, detailsOf(err)...)
+	}
+	unread := f.errors
+	r := &claudeCodeReader{findings: &f, events: claudeCodeEvents, played: true}
+	r.read(docs[0])
+	spec = &gate.Spec{Kind: gate.Attached(d), Name: agent, Document: json.RawMessage(data), Hooks: r.hooks}
+	switch {
+	case unread > 0 || r.ours > 0:
+		spec = nil
+	case f.errors > 0:
+		spec.Hooks = nil
+	default:
+		env = r.env(docs[0])
+	}
+	return spec, env, f.sorted()
 }
 
 // readAttached reads the hooks in the order in which they fire.

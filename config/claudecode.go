@@ -29,6 +29,9 @@ type claudeCodeReader struct {
 	hooks  []gate.Hook
 	events map[string]gate.EventName // that hooks are read of
 	ours   int                       // errors of which Claude Code knows nothing
+	// played: what the gate cannot take costs no more than the hook that has it;
+	// left: that was so of the hook that is being read.
+	played, left bool
 }
 
 // readClaudeCode reads the hooks of a settings.json, or of a file that holds
@@ -38,22 +41,48 @@ func readClaudeCode(n *node, f *findings) []gate.Hook {
 }
 
 func readClaudeCodeEvents(n *node, f *findings, known map[string]gate.EventName) []gate.Hook {
-	r := &claudeCodeReader{findings: f, events: known, ours: f.errors}
+	r := &claudeCodeReader{findings: f, events: known}
+	r.read(n)
+	return r.hooks
+}
+
+func (r *claudeCodeReader) read(n *node) {
+	before := r.errors
 	if n.kind != objectKind {
 		r.errorf("", n.pos, "settings are %s, want an object", n.describe())
 	} else {
-		r.settings(&object{findings: f, node: n})
+		r.settings(&object{findings: r.findings, node: n})
 	}
-	if f.errors > r.ours {
-		f.errorf("", n.pos, "Claude Code skips this file whole: none of its hooks is asked")
+	if r.errors-before > r.ours {
+		r.errorf("", n.pos, "Claude Code skips this file whole: none of its hooks is asked")
 	}
-	return r.hooks
 }
 
 // refuse is an error in what Claude Code itself takes.
 func (r *claudeCodeReader) refuse(path string, at pos, format string, args ...any) {
 	r.errorf(path, at, format, args...)
 	r.ours++
+}
+
+// refuseHook refuses what one hook has. Where hooks are played that one alone is
+// left out.
+func (r *claudeCodeReader) refuseHook(path string, at pos, format string, args ...any) {
+	if !r.played {
+		r.refuse(path, at, format, args...)
+		return
+	}
+	r.warnf(path, at, "%s: this hook is left out here, and Claude Code may run it", fmt.Sprintf(format, args...))
+	r.left = true
+}
+
+// widen says that a hook is asked more often than Claude Code would, where hooks
+// are played; else what it cannot be told from is an error.
+func (r *claudeCodeReader) widen(path string, at pos, asked string, err error) {
+	if !r.played {
+		r.refuse(path, at, "%s", err)
+		return
+	}
+	r.warnf(path, at, "%s: the hook is asked about %s", err, asked)
 }
 
 func (r *claudeCodeReader) settings(o *object) {
@@ -145,8 +174,9 @@ func (r *claudeCodeReader) group(path string, n *node, event gate.EventName) {
 			continue
 		}
 		var found findings
+		r.left = false
 		h, asked := r.handler(&object{findings: &found, path: at, node: item}, event, matcher)
-		if r.adopt(&found) && asked {
+		if r.adopt(&found) && asked && !r.left {
 			r.source(h.Name, item)
 			r.hooks = append(r.hooks, h)
 		}
@@ -257,8 +287,9 @@ func (r *claudeCodeReader) condition(o *object, h *gate.Hook) bool {
 	}
 	rule, err := gate.CompileRule(text)
 	if err != nil {
-		r.refuse(o.child("if"), n.pos, "%s", err)
-		return false
+		r.widen(o.child("if"), n.pos, "every call of the tool", err)
+		h.If = gate.WidestRule(text)
+		return r.played
 	}
 	h.If = rule
 	return true
@@ -276,7 +307,7 @@ func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
 			o.errorf(path, at, "command is missing: a hook of type command needs one")
 		}
 	case len(h.Command) > gate.MaxScriptBytes:
-		r.refuse(path, at, "command is %d bytes long, want at most %d", len(h.Command), gate.MaxScriptBytes)
+		r.refuseHook(path, at, "command is %d bytes long, want at most %d", len(h.Command), gate.MaxScriptBytes)
 	case h.Args == nil:
 		checkBash(o, "command", h.Command)
 		if exitOne.MatchString(h.Command) && !strings.Contains(h.Command, "ecision") { // JSON is read on any exit
@@ -287,7 +318,7 @@ func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
 		o.warnf(path, at, "command lies in a home directory or a plugin, which hooks do not see here: give an absolute path, or one in ${CLAUDE_PROJECT_DIR}")
 	}
 	if o.oneOf("shell", "bash", "powershell") == "powershell" {
-		r.refuse(o.child("shell"), o.place("shell"), "shell is powershell, which is not run here")
+		r.refuseHook(o.child("shell"), o.place("shell"), "shell is powershell, which is not run here")
 	}
 	for _, name := range []string{"async", "asyncRewake"} {
 		if o.flag(name) {

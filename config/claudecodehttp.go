@@ -25,11 +25,14 @@ func (r *claudeCodeReader) http(o *object, h *gate.Hook) {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		o.errorf(path, at, "url is %q, want http://host/path or https://host/path", cut(h.URL))
 	case u.User != nil:
-		r.refuse(path, at, "url holds a user or password, which Claude Code shows to its model: put them into a header")
+		r.refuseHook(path, at, "url holds a user or password, which Claude Code shows to its model: put them into a header")
 	}
 	h.AllowedEnv = o.texts("allowedEnvVars")
 	h.Headers = r.headers(o, h.AllowedEnv)
 }
+
+// scheme begins a header's value that is a credential.
+var scheme = regexp.MustCompile(`^(?i:Bearer|Basic|Token) `)
 
 // headerVariable is a variable in a header's value.
 var headerVariable = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
@@ -37,10 +40,14 @@ var headerVariable = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Z
 func (r *claudeCodeReader) headers(o *object, allowed []string) []gate.Header {
 	return o.headers("headers", func(path string, f field) bool {
 		if fault := gate.HeaderFault(f.name, f.value.text); fault != "" {
-			r.refuse(path, f.pos, "header %q %s", cut(f.name), fault)
+			r.refuseHook(path, f.pos, "header %q %s", cut(f.name), fault)
 			return false
 		}
-		for _, found := range headerVariable.FindAllStringSubmatch(f.value.text, -1) {
+		variables := headerVariable.FindAllStringSubmatch(f.value.text, -1)
+		if len(variables) == 0 && (credentialName.MatchString(f.name) || scheme.MatchString(f.value.text)) {
+			o.warnf(path, f.value.pos, "header %q has a credential written out, which lies in the file and in the server's store: write ${VAR} instead, and VAR in allowedEnvVars", cut(f.name))
+		}
+		for _, found := range variables {
 			if name := found[1] + found[2]; !slices.Contains(allowed, name) {
 				o.warnf(path, f.value.pos, "header %q names the variable %s, which allowedEnvVars does not: it is sent empty", cut(f.name), cut(name))
 			}

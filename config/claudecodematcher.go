@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 
 	"stopgate/gate"
@@ -31,12 +32,12 @@ func (r *claudeCodeReader) matcher(o *object, event gate.EventName) gate.Matcher
 		}
 		return all
 	case len(pattern) > maxMatcherBytes:
-		r.refuse(path, n.pos, "matcher is %d bytes long, want at most %d", len(pattern), maxMatcherBytes)
+		r.widen(path, n.pos, "every tool", fmt.Errorf("matcher is %d bytes long, want at most %d", len(pattern), maxMatcherBytes))
 		return all
 	}
 	m, err := gate.CompileClaudeCodeMatcher(pattern)
 	if err != nil {
-		r.refuse(path, n.pos, "%s; Claude Code may run it, the gate cannot", err)
+		r.widen(path, n.pos, "everything on the event", fmt.Errorf("%w; Claude Code may run it, the gate cannot", err))
 		return all
 	}
 	if event.ForTool() {

@@ -10,9 +10,6 @@ import (
 	"stopgate/internal/hostname"
 )
 
-// hiddenSecret stands in an answer where a network's document has a secret.
-const hiddenSecret = "[hidden]"
-
 // ReadNetwork reads what an agent's http hooks may reach, the `network` of its
 // environment (spec/antigravity.md 15):
 //
@@ -42,31 +39,6 @@ func ReadNetwork(agent string, data []byte) (*gate.Spec, []gate.Finding) {
 		document = fmt.Appendf(nil, `{"network":%s}`, docs[0].appendJSON(nil))
 	}
 	return &gate.Spec{Kind: gate.NetworkSpec, Name: agent, Document: document, Network: network}, list
-}
-
-// HideSecrets is a network's document with a mark for each header's value. What
-// cannot be read is shown not at all.
-func HideSecrets(document json.RawMessage) json.RawMessage {
-	var f findings
-	docs, err := readDocuments(document, true, &f)
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	hideSecrets(docs[0], false)
-	return docs[0].appendJSON(nil)
-}
-
-// hideSecrets marks every value below a "transform".
-func hideSecrets(n *node, secret bool) {
-	for _, f := range n.fields {
-		hideSecrets(f.value, secret || f.name == "transform")
-	}
-	for _, item := range n.items {
-		hideSecrets(item, secret)
-	}
-	if secret && n.kind != objectKind && n.kind != listKind {
-		n.kind, n.text = textKind, hiddenSecret
-	}
 }
 
 func readNetwork(n *node, f *findings) *gate.Network {

@@ -118,7 +118,7 @@ func TestAntigravity16HideSecrets(t *testing.T) {
 		"disabled":            {`{"network":"disabled"}`, `{"network":"disabled"}`},
 		"what cannot be read": {`{"transform":{"X":"s"`, `{}`},
 	} {
-		if got := string(HideSecrets(json.RawMessage(c.document))); got != c.want {
+		if got := string(HideSecrets(gate.NetworkSpec, json.RawMessage(c.document))); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -113,6 +113,9 @@ type Event struct {
 	Labels map[string]string
 
 	Cwd string // the agent's working directory on this machine; may be empty
+	// Project is the directory of the agent's project, as its host names it,
+	// wherever below it or beside it the agent works; empty: the host does not say.
+	Project string
 
 	// Background are the agent's tasks that still run while it wants to stop, as
 	// the host lists them (spec/claude-code.md 11).

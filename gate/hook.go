@@ -91,15 +91,16 @@ type Hook struct {
 	Rules Evaluator
 
 	// Of the other dialects; see the file of each.
-	Args           []string // claude-code: Command is a program that gets them, without a shell; nil: a shell line
-	URL            string   // http hooks
-	Headers        []Header // http hooks; the values of claude-code's may name variables
-	AllowedEnv     []string // claude-code: the variables that Headers may name
-	If             *Rule    // claude-code: which of the tool's calls the hook is about; nil: all
-	EndsTurn       bool     // claude-code: a prompt hook's refusal ends the turn where it could go on
-	ReadsAnswer    bool     // ax-code: `protocol: claude-code`, standard output and exit 2 count
-	BlockOnFailure bool     // ax-code
-	Pack           string   // ax-code: the pack that the hook comes from; of a rule hook its built-in rule
+	Args           []string          // claude-code: Command is a program that gets them, without a shell; nil: a shell line
+	Env            map[string]string // claude-code: variables of the settings that a command finds
+	URL            string            // http hooks
+	Headers        []Header          // http hooks; the values of claude-code's may name variables
+	AllowedEnv     []string          // claude-code: the variables that Headers may name
+	If             *Rule             // claude-code: which of the tool's calls the hook is about; nil: all
+	EndsTurn       bool              // claude-code: a prompt hook's refusal ends the turn where it could go on
+	ReadsAnswer    bool              // ax-code: `protocol: claude-code`, standard output and exit 2 count
+	BlockOnFailure bool              // ax-code
+	Pack           string            // ax-code: the pack that the hook comes from; of a rule hook its built-in rule
 }
 
 // Header is one header of an HTTP request.

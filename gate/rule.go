@@ -18,6 +18,7 @@ import (
 //	Edit(src/**)           a file below src in the working directory
 //	Read(.env)             a file of that name at any depth
 //	Read(//etc/**)         an absolute path
+//	Read(~/.ssh/**)        a path in a home directory, whosever
 //	WebFetch(domain:example.com)
 //	Agent(Explore)         a sub-agent of that type
 //	mcp__github, mcp__github__get_*   tools of a server
@@ -82,6 +83,18 @@ func CompileRule(text string) (*Rule, error) {
 	return r, nil
 }
 
+// WidestRule is about every call of the tool that a text names, where [CompileRule]
+// understands no more of it: better asked once too often. It is nil, which is about
+// every call, where not even that is plain.
+func WidestRule(text string) *Rule {
+	tool, _, _ := strings.Cut(strings.TrimSpace(text), "(")
+	tool = strings.TrimSpace(tool)
+	if tool == "" || len(text) > maxRuleBytes || strings.ContainsAny(tool, " ,|)") {
+		return nil
+	}
+	return &Rule{source: text, tool: tool}
+}
+
 // holds reports whether a call is one that the rule is about: tools are the
 // tool's names, input its arguments.
 func (r *Rule) holds(tools []string, input json.RawMessage, cwd string) bool {
@@ -131,13 +144,17 @@ const maxPathWork = 1 << 20
 
 // pathRule: a pattern as .gitignore has them. //x is the absolute path /x; what
 // begins with /, or has a / in its middle, lies in the working directory; another
-// name, be it behind ./, at any depth below it. ** stands for any directories, * and ? for
+// name, be it behind ./, at any depth below it. ~/x is x in any directory, since any may
+// be the home of who runs the agent. ** stands for any directories, * and ? for
 // what holds no /. A directory's name stands for what is in it.
 func pathRule(pattern string) (func(map[string]json.RawMessage, string) bool, error) {
 	glob, absolute := strings.CutPrefix(pattern, "//")
+	if below, home := strings.CutPrefix(pattern, "~/"); home {
+		glob, absolute = "**/"+below, true
+	}
 	switch {
-	case strings.HasPrefix(pattern, "~"):
-		return nil, fmt.Errorf("rule path %q lies in a home directory, which the gate does not know: write it as //home/NAME/…", pattern)
+	case strings.HasPrefix(pattern, "~") && !absolute:
+		return nil, fmt.Errorf("rule path %q lies in the home directory of somebody else, which the gate does not know: write it as //home/NAME/…", pattern)
 	case strings.HasPrefix(pattern, "!"), strings.ContainsAny(pattern, `[]{}\`):
 		return nil, fmt.Errorf("rule path %q holds one of ! [ ] { } \\, which the gate does not evaluate", pattern)
 	case !absolute:

@@ -92,6 +92,9 @@ func TestClaudeCode01Rules(t *testing.T) {
 		{"Read(//etc/**)", "Read", file("/etc/passwd"), true},
 		{"Read(//etc/**)", "Read", file("../etc/passwd"), true},
 		{"Read(//etc/**)", "Read", file("/w/etc/passwd"), false},
+		{"Read(~/.ssh/**)", "Read", file("/home/me/.ssh/id"), true},
+		{"Read(~/.ssh/**)", "Read", file("/root/.ssh/id"), true},
+		{"Read(~/.ssh/**)", "Read", file("/home/me/ssh/id"), false},
 		{"Read(src/**)", "Read", `{}`, true}, // it names no file
 		{"Read(src/**)", "Grep", `{"pattern":"x","path":"/w/src"}`, false},
 		{"Write(src/**)", "Edit", file("/w/src/a"), false},
@@ -135,7 +138,7 @@ func TestClaudeCode01RulesThatAreNone(t *testing.T) {
 		"(x)":                    "not of the form",
 		"Bash, Edit":             "not of the form",
 		"Bash(a) || Bash(b)":     "", // read as one pattern, as Claude Code does
-		"Read(~/.ssh/**)":        "home directory",
+		"Read(~me/.ssh/**)":      "home directory",
 		"Edit(![a])":             "does not evaluate",
 		"Edit(src/{a,b})":        "does not evaluate",
 		"WebFetch(example.*)":    "WebFetch(domain:example.com)",

@@ -35,15 +35,19 @@ func (c *Caller) permit(d gate.Dialect, t target, network *gate.Network) *gate.F
 // may be. This machine is there for claude-code alone.
 func (c *Caller) refusal(d gate.Dialect, host, port string, addr netip.Addr) *gate.Failure {
 	reach := reachOf(addr)
+	help := ""
+	if reach == private {
+		help = ": name it in http_hooks.allow of the server file"
+	}
 	switch {
 	case reach == external,
 		reach == private && c.named(host, port),
 		reach == loopback && c.named(host, port) && d == gate.ClaudeCode:
 		return nil
 	case host == addr.String():
-		return failf(gate.EgressDenied, "host %q %s, which hooks of %s do not reach", host, reach, d)
+		return failf(gate.EgressDenied, "host %q %s, which hooks of %s do not reach%s", host, reach, d, help)
 	}
-	return failf(gate.EgressDenied, "host %q stands for %s, which %s, which hooks of %s do not reach", host, addr, reach, d)
+	return failf(gate.EgressDenied, "host %q stands for %s, which %s, which hooks of %s do not reach%s", host, addr, reach, d, help)
 }
 
 // inNetwork: the host must be in the agent's allowlist, if there is one.

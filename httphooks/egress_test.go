@@ -61,7 +61,7 @@ func TestAntigravity15Egress(t *testing.T) {
 		{"hexadecimal", "https://0x7f000001/", nil, "systems read differently"},
 		{"short", "https://127.1/", nil, "systems read differently"},
 		{"metadata", "https://169.254.169.254/latest/meta-data/", allowlist("*"), "metadata"},
-		{"a private address", "https://10.0.0.1/", allowlist("*"), "is a private address"},
+		{"a private address", "https://10.0.0.1/", allowlist("*"), "is a private address, which hooks of antigravity do not reach: name it in http_hooks.allow"},
 		{"a private address, listed by the agent", "https://10.0.0.1/", allowlist("10.0.0.1"), "is a private address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -139,11 +139,11 @@ func ownJSON(body []byte, read func() (*gate.Spec, []gate.Finding)) (*gate.Spec,
 	return spec, findings, nil
 }
 
-// shown is a document as an answer may have it: a network's without its secrets
-// (spec/antigravity.md 16).
+// shown is a document as an answer may have it: a network's and hooks' without
+// their secrets (spec/antigravity.md 16).
 func (s *Server) shown(kind gate.SpecKind, document json.RawMessage) json.RawMessage {
-	if kind == gate.NetworkSpec {
-		return s.opt.HideSecrets(document)
+	if kind == gate.NetworkSpec || isAttached(kind) {
+		return s.opt.HideSecrets(kind, document)
 	}
 	return document
 }

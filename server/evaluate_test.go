@@ -97,7 +97,7 @@ func TestHostIsToldWhatTheRequestSays(t *testing.T) {
 	})
 	for query, want := range map[string]HostQuery{
 		"": {},
-		"?agent=a&event=e&session=s&tool=t&cwd=/w&transcript=u&stale=true&unattended=true": {Agent: "a", Event: "e", Session: "s", Tool: "t", Cwd: "/w",
+		"?agent=a&event=e&session=s&tool=t&cwd=/w&project=/p&transcript=u&stale=true&unattended=true": {Agent: "a", Event: "e", Session: "s", Tool: "t", Cwd: "/w", Project: "/p",
 			Transcript: "u", Stale: true, Unattended: true},
 		"?stale=false&unattended=false": {},
 	} {

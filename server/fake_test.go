@@ -487,8 +487,11 @@ func readNetwork(agent string, body []byte) (*gate.Spec, []gate.Finding) {
 	return &gate.Spec{Kind: gate.NetworkSpec, Name: agent, Document: body, Network: &gate.Network{Disabled: true}}, nil
 }
 
-func hideSecrets(document json.RawMessage) json.RawMessage {
+func hideSecrets(kind gate.SpecKind, document json.RawMessage) json.RawMessage {
 	var doc map[string]any
+	if kind != gate.NetworkSpec && !bytes.Contains(document, []byte("secret")) {
+		return document
+	}
 	if json.Unmarshal(document, &doc) != nil {
 		return json.RawMessage("{}")
 	}

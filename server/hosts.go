@@ -31,6 +31,8 @@ type HostQuery struct {
 	Event string // the host's name of the event, where its payloads name none
 	// Session, Tool and Cwd, for hosts whose payload is a tool's arguments alone.
 	Session, Tool, Cwd string
+	// Project is the directory of the agent's project, which no payload says.
+	Project string
 	// Transcript is the session under which the host's conversation was
 	// uploaded, in the place of the payload's path; Stale: without its newest
 	// part.
@@ -201,7 +203,7 @@ func hostsFailure(err error) *gate.Failure {
 	return nil
 }
 
-var hostsQuery = append(anyOf("agent", "event", "session", "tool", "cwd", "transcript", "deadline"),
+var hostsQuery = append(anyOf("agent", "event", "session", "tool", "cwd", "project", "transcript", "deadline"),
 	oneOf("stale", booleans...), oneOf("unattended", booleans...))
 
 // hostQuery reads what the URL says, as much of it as is right. What is wrong with
@@ -209,7 +211,7 @@ var hostsQuery = append(anyOf("agent", "event", "session", "tool", "cwd", "trans
 // would be gated as another.
 func hostQuery(r *http.Request) (q HostQuery, deadline time.Duration, wrong *gate.Failure) {
 	v := r.URL.Query()
-	q = HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd"),
+	q = HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd"), Project: v.Get("project"),
 		Transcript: v.Get("transcript"), Stale: v.Get("stale") == "true", Unattended: v.Get("unattended") == "true", UserAgent: r.UserAgent()}
 	err := hostsQuery.check(r.URL.RawQuery)
 	if err == nil && q.Agent == "" && v.Has("agent") {

@@ -56,9 +56,9 @@ type Options struct {
 	// finding is an error.
 	ReadAttached func(d gate.Dialect, agent string, body []byte) (*gate.Spec, []gate.Finding)
 	ReadNetwork  func(agent string, body []byte) (*gate.Spec, []gate.Finding)
-	// HideSecrets is a network's document as an answer may have it: an object,
-	// with a mark for each secret.
-	HideSecrets func(document json.RawMessage) json.RawMessage
+	// HideSecrets is the document of a network, or of hooks in another dialect than
+	// azure, as an answer may have it: an object, with a mark for each secret.
+	HideSecrets func(kind gate.SpecKind, document json.RawMessage) json.RawMessage
 	// Unserved are warnings about what this server cannot do for the hooks of a
 	// document without errors, each with what helps; nil: there are none.
 	Unserved func(spec *gate.Spec) []gate.Finding

@@ -79,6 +79,10 @@ type Options struct {
 	Tool    string
 	Cwd     string
 
+	// Project is the directory of the agent's project, which hosts name only in a
+	// hook's environment; empty: unknown.
+	Project string
+
 	// Transcript is the session under which the conversation was uploaded: the
 	// path in the payload is then another machine's. Stale: without its newest
 	// part.
@@ -112,7 +116,7 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 		ev.Unattended = opt.Unattended
 		return ev, err
 	}
-	ev := gate.Event{Protocol: p.Name, Unattended: opt.Unattended, Agent: opt.Agent, Session: opt.Session, ToolName: opt.Tool, Cwd: opt.Cwd,
+	ev := gate.Event{Protocol: p.Name, Unattended: opt.Unattended, Agent: opt.Agent, Session: opt.Session, ToolName: opt.Tool, Cwd: opt.Cwd, Project: opt.Project,
 		ToolSucceeded: true, Payload: payload}
 	m, err := object(payload)
 	host := opt.Event
@@ -168,3 +172,18 @@ func (p Protocol) Encode(ev gate.Event, d gate.Decision) Answer {
 // jsonType is the content type of every answer: qwen-code needs it, the others
 // do not care (EFFECTS §3.7).
 const jsonType = "application/json"
+
+// ProjectVariables name the project in the environment that a host's hooks run in
+// (EFFECTS §3.22), each beside those of the hosts that it comes from; none: it names
+// it nowhere.
+func ProjectVariables(protocol string) []string {
+	switch protocol {
+	case "claude-code", "copilot":
+		return []string{"CLAUDE_PROJECT_DIR"}
+	case "gemini-cli":
+		return []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"}
+	case "qwen-code":
+		return []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR"}
+	}
+	return nil
+}

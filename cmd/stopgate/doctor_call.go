@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"stopgate/cmd/internal/hookclient"
+	"stopgate/wire"
 	"stopgate/wire/install"
 )
 
@@ -30,7 +31,7 @@ func (d *doctor) runEntry(p probed, e install.Entry, payload []byte, mark string
 	if !d.mayHaveKey(orServer(e.Server, serverURL(d.getenv))) {
 		cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "STOPGATE_API_KEY=") })
 	}
-	for _, name := range p.host.ProjectVariables {
+	for _, name := range wire.ProjectVariables(p.host.Name) {
 		cmd.Env = append(cmd.Env, name+"="+d.places.Project)
 	}
 	cmd.Env = append(cmd.Env, p.variables(payload, mark)...)

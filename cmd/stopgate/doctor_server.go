@@ -333,7 +333,7 @@ func (s *examined) loadAttached(ctx context.Context, name string, agent *gatedAg
 			return false, refusal(strconv.Itoa(status), document)
 		}
 		some = true
-		if spec, _ := config.ReadAttached(dialect, name, document); spec != nil {
+		if spec, _ := config.ReadShown(dialect, name, document); spec != nil {
 			agent.hooks = append(agent.hooks, spec.Hooks...)
 		}
 	}

@@ -159,6 +159,30 @@ func TestHookSendsItsDeadline(t *testing.T) {
 	})
 }
 
+// A server is told the project that the host names in its hooks' environment.
+func TestHookSendsTheProject(t *testing.T) {
+	for _, tt := range []struct{ name, protocol, variable, value, want string }{
+		{"claude-code", "claude-code", "CLAUDE_PROJECT_DIR", "/srv/p/", "/srv/p"},
+		{"qwen-code by its own", "qwen-code", "QWEN_PROJECT_DIR", "/srv/q", "/srv/q"},
+		{"another host's, from a terminal of that", "codex", "CLAUDE_PROJECT_DIR", "/srv/p", ""},
+		{"relative", "claude-code", "CLAUDE_PROJECT_DIR", "p", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			asked := make(chan string, 1)
+			url := serveOnce(t, func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Query().Get("project") })
+			hookRun{args: []string{"--protocol", tt.protocol, "--server", url}, payload: []byte(stopPayload), env: map[string]string{tt.variable: tt.value}}.run(t)
+			select {
+			case got := <-asked:
+				if got != tt.want {
+					t.Errorf("project=%q, want %q", got, tt.want)
+				}
+			default:
+				t.Error("no server was asked")
+			}
+		})
+	}
+}
+
 // What the runtime or a library says on standard error does not reach the host:
 // here the runtime itself, ten times a second.
 func TestHookIsMute(t *testing.T) {

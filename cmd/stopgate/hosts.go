@@ -19,7 +19,7 @@ func findProtocol(name string) (server.HostProtocol, bool) {
 
 // Decode reads a host's payload.
 func (p hostProtocol) Decode(payload []byte, q server.HostQuery) (gate.Event, error) {
-	return p.Protocol.Decode(payload, wire.Options{Agent: q.Agent, Event: q.Event, Session: q.Session, Tool: q.Tool, Cwd: q.Cwd,
+	return p.Protocol.Decode(payload, wire.Options{Agent: q.Agent, Event: q.Event, Session: q.Session, Tool: q.Tool, Cwd: q.Cwd, Project: q.Project,
 		Transcript: q.Transcript, Stale: q.Stale, Unattended: q.Unattended, UserAgent: q.UserAgent})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,9 +34,9 @@ type runHooksCommand struct {
 
 // Help is the detail of `stopgate run-hooks --help`.
 func (runHooksCommand) Help() string {
-	return `That system's payload on standard input, its answer on standard output (ax-code, and --json: the decision); what the hooks file has wrong, and what failed, on standard error. Counts nothing. The hooks file is looked for in the working directory, then in DIR; one that does not load is said to, and everything is allowed, as there.
+	return `That system's payload on standard input, its answer on standard output (ax-code, and --json: the decision); what the hooks file has wrong, and what failed, on standard error. Counts nothing. The hooks file is looked for in the working directory, then in DIR. One that the system skips is said to be, and everything is allowed, as there; a settings file that cannot be read at all ends in 65. Of Claude Code's settings, a hook whose matcher or rule the gate cannot evaluate is asked more often than there, and said; env reaches the commands.
 
-Hooks see the working directory, and may write to it. For antigravity DIR is / in the sandbox: each of its entries lies there, but those that the sandbox has for itself (usr, etc, tmp, …).
+Hooks see DIR, which is their CLAUDE_PROJECT_DIR too, start in the working directory, and may write to both. For antigravity DIR is / in the sandbox: each of its entries lies there, but those that the sandbox has for itself (usr, etc, tmp, …).
 
 Exit codes: 0 whatever the answer; 64 usage, 65 unreadable input, 70 internal.
 
@@ -55,6 +56,9 @@ type hookSystem struct {
 	rooted bool
 	// networked: a network object says what its http hooks may reach.
 	networked bool
+	// ignores: a hooks file that cannot be read is there one without hooks
+	// (spec/antigravity.md 3, spec/ax-code.md 2).
+	ignores bool
 	// decides: its answer is no JSON of its own, so that our decision is shown.
 	decides bool
 	// distrusts says why the environment keeps the system from reading a
@@ -64,8 +68,8 @@ type hookSystem struct {
 
 func hookSystems() []hookSystem {
 	return []hookSystem{
-		{dialect: gate.Antigravity, events: []string{"pre_tool_execution", "post_tool_execution"}, workspace: "workspace", rooted: true, networked: true},
-		{dialect: gate.AXCode, events: gate.AXCodeEvents, decides: true, distrusts: axCodeDistrusts},
+		{dialect: gate.Antigravity, events: []string{"pre_tool_execution", "post_tool_execution"}, workspace: "workspace", rooted: true, networked: true, ignores: true},
+		{dialect: gate.AXCode, events: gate.AXCodeEvents, ignores: true, decides: true, distrusts: axCodeDistrusts},
 		{dialect: gate.ClaudeCode, events: config.ClaudeCodeEvents()},
 	}
 }
@@ -144,7 +148,7 @@ func (r *hookRuntime) settle() error {
 }
 
 // resolve makes of root and cwd paths without symbolic links: hooks may write to
-// the cwd, which therefore lies in the root. Where the root is /, it may be named
+// the root, in which the cwd lies. Where the root is /, it may be named
 // as it is seen from there.
 func (r *hookRuntime) resolve() error {
 	root, err := filepath.EvalSymlinks(r.root)
@@ -187,7 +191,7 @@ func (r *hookRuntime) event() (gate.Event, error) {
 	if r.Tool != "" && ev.ToolName != r.Tool {
 		return gate.Event{}, exit{exitInput, fmt.Errorf("payload is about the tool %q, and --tool is %q", ev.ToolName, r.Tool)}
 	}
-	ev.Dry, ev.Cwd = true, r.cwd
+	ev.Dry, ev.Cwd, ev.Project = true, r.cwd, r.root
 	return ev, nil
 }
 
@@ -220,7 +224,11 @@ func (r *hookRuntime) decode(payload []byte) (gate.Event, error) {
 
 // specs are the hooks, and what those by http may reach.
 func (r *hookRuntime) specs() ([]*gate.Spec, error) {
-	specs := []*gate.Spec{r.hooks()}
+	hooks, err := r.hooks()
+	if err != nil {
+		return nil, err
+	}
+	specs := []*gate.Spec{hooks}
 	if r.Network == "" {
 		return specs, nil
 	}
@@ -236,10 +244,12 @@ func (r *hookRuntime) specs() ([]*gate.Spec, error) {
 	return append(specs, network), nil
 }
 
-// hooks are those of every file that loads. It says what keeps others from it:
-// the system that is played goes on without a word.
-func (r *hookRuntime) hooks() *gate.Spec {
+// hooks are those of every file that loads. It says what keeps others from it, where
+// the system that is played goes on without a word; where it is not known to, a file
+// that cannot be read is an error, since its hooks might have refused.
+func (r *hookRuntime) hooks() (*gate.Spec, error) {
 	all := &gate.Spec{Kind: gate.Attached(r.system.dialect), Name: gate.DefaultAgent}
+	env := map[string]string{} // of all files, the later ones' over the earlier ones'
 	found, places := false, config.HookPlaces(r.system.dialect)
 	for _, dir := range slices.Compact([]string{r.cwd, r.root}) {
 		for _, name := range places { // all that there are count
@@ -253,16 +263,23 @@ func (r *hookRuntime) hooks() *gate.Spec {
 				fmt.Fprintf(r.stderr, "%s: ignored, so its hooks are not asked: %s\n", path, why)
 				continue
 			}
+			if err != nil && !r.system.ignores {
+				return nil, exit{exitInput, fmt.Errorf("%s cannot be read, so its hooks cannot be asked: %w", path, err)}
+			}
 			if err != nil {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked: %s\n", path, err)
 				continue
 			}
-			spec, findings := config.ReadAttached(r.system.dialect, gate.DefaultAgent, data)
+			spec, set, findings := config.ReadPlayed(r.system.dialect, gate.DefaultAgent, data)
 			printFindings(r.stderr, []specFile{{path: path, findings: findings}})
+			if spec == nil && !r.system.ignores {
+				return nil, exit{exitInput, fmt.Errorf("%s cannot be read, so its hooks cannot be asked", path)}
+			}
 			if spec == nil {
 				fmt.Fprintf(r.stderr, "%s: not loaded, so its hooks are not asked\n", path)
 				continue
 			}
+			maps.Copy(env, set)
 			r.loaded = append(r.loaded, path)
 			if len(places) > 1 { // each counts from 0
 				for i := range spec.Hooks {
@@ -272,11 +289,14 @@ func (r *hookRuntime) hooks() *gate.Spec {
 			all.Hooks = append(all.Hooks, spec.Hooks...)
 		}
 		if found {
-			return all
+			for i := range all.Hooks {
+				all.Hooks[i].Env = env
+			}
+			return all, nil
 		}
 	}
 	fmt.Fprintf(r.stderr, "no %s in %s: no hook is asked\n", strings.Join(places, ", "), strings.Join(slices.Compact([]string{r.cwd, r.root}), " or "))
-	return all
+	return all, nil
 }
 
 func (r *hookRuntime) distrust() string {
@@ -340,7 +360,7 @@ func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, 
 }
 
 // config is the server file's, with what hooks of the person at the command line
-// may see: the directory that they work in.
+// may see: their project.
 func (r *hookRuntime) config() (config.Server, error) {
 	o := overrides{sandbox: r.Sandbox}
 	if datadir.Default(r.getenv) == "" {
@@ -352,7 +372,7 @@ func (r *hookRuntime) config() (config.Server, error) {
 	}
 	cfg.Transcripts.Roots = []string{"/"} // whatever file they name, they may read
 	if !r.system.rooted {
-		cfg.Sandbox.Workspace, cfg.Sandbox.WorkspaceRoots = config.WorkspaceReadWrite, []string{r.cwd}
+		cfg.Sandbox.Workspace, cfg.Sandbox.WorkspaceRoots = config.WorkspaceReadWrite, []string{r.root}
 	}
 	return cfg, nil
 }

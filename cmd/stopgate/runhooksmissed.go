@@ -32,6 +32,9 @@ func (r *hookRuntime) sayMissed(ev gate.Event, hooks []gate.Hook) {
 	if ev.ToolName != "" {
 		what += fmt.Sprintf(" of the tool %.60q", ev.ToolName)
 	}
+	if ev.Name.ForTool() && ev.ToolName == "" {
+		what += " without a tool (add --tool NAME, as --tool bash)"
+	}
 	has := "no hook at all"
 	if len(about) > 0 {
 		has = strings.Join(about, ", ") + more

@@ -24,9 +24,6 @@ type Host struct {
 
 	// Executable is what starts the host, for its version.
 	Executable string
-	// ProjectVariables name the project in the environment of the host's
-	// commands (EFFECTS §3.22).
-	ProjectVariables []string
 
 	// folder is the host's own, in a project and in the user's home;
 	// folderVariable names another for the user, homeVariable another home.
@@ -70,20 +67,20 @@ func Find(name string) (Host, bool) {
 // All lists the hosts, each with the contract of package contracts.
 func All() []Host {
 	all := []Host{
-		{Name: "claude-code", Executable: "claude", ProjectVariables: []string{"CLAUDE_PROJECT_DIR"}, folder: ".claude", folderVariable: "CLAUDE_CONFIG_DIR",
+		{Name: "claude-code", Executable: "claude", folder: ".claude", folderVariable: "CLAUDE_CONFIG_DIR",
 			projectFile: ".claude/settings.json", userFile: "settings.json",
 			layout: layout{grouped: true, command: "command", timeout: "timeout"}, off: claudeCodeOff},
 		{Name: "codex", Executable: "codex", folder: ".codex", folderVariable: "CODEX_HOME",
 			projectFile: ".codex/hooks.json", userFile: "hooks.json",
 			layout: layout{grouped: true, command: "command", timeout: "timeout"}, off: codexOff},
-		{Name: "gemini-cli", Executable: "gemini", ProjectVariables: []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"}, folder: ".gemini", homeVariable: "GEMINI_CLI_HOME",
+		{Name: "gemini-cli", Executable: "gemini", folder: ".gemini", homeVariable: "GEMINI_CLI_HOME",
 			projectFile: ".gemini/settings.json", userFile: "settings.json",
 			layout: layout{grouped: true, command: "command", timeout: "timeout"}, off: geminiCLIOff},
-		{Name: "qwen-code", Executable: "qwen", ProjectVariables: []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR"}, folder: ".qwen", folderVariable: "QWEN_HOME",
+		{Name: "qwen-code", Executable: "qwen", folder: ".qwen", folderVariable: "QWEN_HOME",
 			projectFile: ".qwen/settings.json", userFile: "settings.json",
 			layout: layout{grouped: true, command: "command", timeout: "timeout"}, off: qwenCodeOff},
 		// Of copilot's two forms the camelCase one, which every version reads.
-		{Name: "copilot", Executable: "copilot", ProjectVariables: []string{"CLAUDE_PROJECT_DIR"}, folder: ".copilot", folderVariable: "COPILOT_HOME",
+		{Name: "copilot", Executable: "copilot", folder: ".copilot", folderVariable: "COPILOT_HOME",
 			projectFile: ".github/hooks/stopgate.json", userFile: "hooks/stopgate.json",
 			layout: layout{command: "bash", timeout: "timeoutSec", version: true, camelCase: true}, off: copilotOff},
 		{Name: axCode, Executable: "ax-code", folder: ".ax-code", projectFile: ".ax-code/hooks.json",

@@ -21,7 +21,8 @@ func (c *call) askServer(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithDeadline(ctx, c.began.Add(seconds(c.Deadline)+frozenWait))
 	defer cancel()
 	query := url.Values{"agent": {c.event.Agent}}
-	for name, value := range map[string]string{"event": c.options.Event, "session": c.options.Session, "tool": c.options.Tool, "cwd": c.options.Cwd} {
+	for name, value := range map[string]string{"event": c.options.Event, "session": c.options.Session, "tool": c.options.Tool, "cwd": c.options.Cwd,
+		"project": c.options.Project} {
 		if value != "" {
 			query.Set(name, value)
 		}

@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -105,6 +106,7 @@ func Answer(ctx context.Context, f Flags, p Process, decide Decide) error {
 		c.options = wire.AXCodeOptions(f.Agent, cwd, p.Getenv)
 		c.options.Event, c.options.Unattended = cmp.Or(f.Event, c.options.Event), f.Unattended
 	}
+	c.options.Project = projectOf(f.Protocol, p.Getenv)
 	err = c.read()
 	var answer []byte
 	if err == nil {
@@ -242,3 +244,15 @@ func readPayload(r io.Reader) ([]byte, error) {
 
 // seconds is a flag's number as a time.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// projectOf is the agent's project, as its host names it in the environment of its
+// hooks; empty: it does not. A payload has the working directory alone, which the
+// agent changes as it likes.
+func projectOf(protocol string, getenv func(string) string) string {
+	for _, variable := range wire.ProjectVariables(protocol) {
+		if dir := getenv(variable); filepath.IsAbs(dir) {
+			return filepath.Clean(dir)
+		}
+	}
+	return ""
+}
