@@ -307,6 +307,7 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
+	e.missed = r.missed(j, in.Hook, e)
 	return judge(in.Hook, in.Event.Name, e)
 }
 

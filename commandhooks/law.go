@@ -25,6 +25,9 @@ type ending struct {
 	unsure         bool
 	lost           bool // it was not shown its transcript
 	stdout, stderr text
+	// missed is what it did not find by the gate's doing, so that its end says
+	// nothing; nil: it found everything, or that is its own fault.
+	missed *gate.Failure
 }
 
 // text is what was kept of one stream.
@@ -36,7 +39,10 @@ type text struct {
 // judge reads an ending by the law of the hook's dialect. It is a function of
 // values.
 func judge(h *gate.Hook, event gate.EventName, e ending) gate.Verdict {
-	v := e.verdict(h, event)
+	v := gate.Verdict{Outcome: gate.NoVerdict, Failure: e.missed}
+	if e.missed == nil {
+		v = e.verdict(h, event)
+	}
 	if e.lost {
 		v.Notes = append(v.Notes, gate.TranscriptLost)
 	}
