@@ -27,7 +27,8 @@ type ending struct {
 	stdout, stderr text
 	// missed is what it did not find by the gate's doing, so that its end says
 	// nothing; nil: it found everything, or that is its own fault.
-	missed *gate.Failure
+	missed  *gate.Failure
+	hearsay bool // … unless it refuses: the agent may have had it say so
 }
 
 // text is what was kept of one stream.
@@ -39,9 +40,9 @@ type text struct {
 // judge reads an ending by the law of the hook's dialect. It is a function of
 // values.
 func judge(h *gate.Hook, event gate.EventName, e ending) gate.Verdict {
-	v := gate.Verdict{Outcome: gate.NoVerdict, Failure: e.missed}
-	if e.missed == nil {
-		v = e.verdict(h, event)
+	v := e.verdict(h, event)
+	if refuses := v.Outcome == gate.Block || v.Outcome == gate.Ask; e.missed != nil && !(refuses && e.hearsay) {
+		v = gate.Verdict{Outcome: gate.NoVerdict, Failure: e.missed}
 	}
 	if e.lost {
 		v.Notes = append(v.Notes, gate.TranscriptLost)

@@ -11,17 +11,17 @@ import (
 	"stopgate/gate"
 )
 
-// lacks says why the hook is not run: what it starts first exists where the agent
+// notRun says why the hook is not run: what it starts first exists where the agent
 // is and not where hooks run. An interpreter that misses its script exits as a
 // script that refuses may, and a shell as one that has no objection.
 //
 // Only what is certain is told ahead. A shell has more ways to name a file than
 // can be listed: what else is missing is told by what the hook says; see missed.
-func (r *Runner) lacks(j job, h *gate.Hook) *gate.Failure {
+func (s sight) notRun(j job, h *gate.Hook) *gate.Failure {
 	if j.rooted {
 		return nil
 	}
-	failure := r.sight(j).lacks(j, h)
+	failure := s.lacks(j, h)
 	if failure != nil {
 		failure.Message = "the hook was not run: " + failure.Message
 	}

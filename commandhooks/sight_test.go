@@ -145,9 +145,9 @@ func TestHowProgramsSayThatAPathIsNotThere(t *testing.T) {
 		`see docs/rules.md: no licence was found there`:                        "",
 		`cannot open file`: "",
 	} {
-		path, ok := wanted(line)
-		if path != want || ok != (want != "") {
-			t.Errorf("%s\n got %q, want %q", line, path, want)
+		got, ok := wanted(line)
+		if got.path != want || ok != (want != "") {
+			t.Errorf("%s\n got %q, want %q", line, got.path, want)
 		}
 	}
 }
@@ -175,19 +175,23 @@ func TestWhoseFaultAMissingPathIs(t *testing.T) {
 		{"in the project", blind(project), want{path: project + "/x.sh"}, true},
 		{"in the project, in sight", seeing, want{path: project + "/x.sh", fatal: true}, false},
 		{"in the project, which is seen by its path", free, want{path: project + "/x.sh", fatal: true, joined: true}, false},
-		{"behind a link", seeing, want{path: "shared/no.sh"}, true},
-		{"behind a link, and not there", seeing, want{path: "shared/x.sh"}, false},
+		{"behind a link", seeing, want{path: "shared/no.sh", text: "perl shared/no.sh"}, true},
+		{"behind a link, by its whole path", seeing, want{path: project + "/shared/no.sh", text: "perl $P/shared/no.sh"}, true},
+		{"behind a link that the hook does not name", seeing, want{path: "shared/no.sh", fatal: true}, false},
+		{"behind a link, and not there", seeing, want{path: "shared/x.sh", text: "shared/x.sh"}, false},
 		{"joined with where the hook starts", free, want{path: "/tmp/1/x.py", joined: true}, true},
 		{"made by the hook", free, want{path: "/tmp/1/x.py"}, false},
 		{"below a variable that is empty here", untold, want{path: "/x.sh", text: "bash $QWEN_PROJECT_DIR/x.sh"}, true},
 		{"the hook's own path", free, want{path: "/srv/x.py", joined: true, text: "python3 /srv/x.py"}, false},
 		{"elsewhere", seeing, want{path: "/etc/hostname", text: "cat /etc/hostname"}, false},
 		{"elsewhere, and the last word", seeing, want{path: "/srv/x.py", text: "python3 /srv/x.py", fatal: true}, true},
+		{"elsewhere, and not the hook's own", seeing, want{path: "/srv/x.py", fatal: true}, false},
+		{"below home, and not the hook's own", seeing, want{path: "/tmp/y", text: "cd ~/x", fatal: true}, false},
 		{"at home", seeing, want{path: "/tmp/.claude/x.py", text: "python3 -W x ~/.claude/x.py", fatal: true}, true},
 		{"at home by its name", seeing, want{path: "/tmp/x.py", text: "python3 -W x $HOME/x.py", fatal: true}, true},
 		{"at home, and dealt with", seeing, want{path: "/tmp/.profile", text: ". ~/.profile"}, false},
 	} {
-		if why := tt.sight.missed(tt.want); (why != "") != tt.ours {
+		if why := tt.sight.ours(tt.want); (why != "") != tt.ours {
 			t.Errorf("%s: %q, want ours: %v", tt.name, why, tt.ours)
 		}
 	}
@@ -223,6 +227,28 @@ func TestWhatAHookSaysOfAMissingFile(t *testing.T) {
 		for _, line := range lines {
 			if v := ask(t, r, line, ofClaudeCode, in(project)); v.Outcome != gate.Block {
 				t.Errorf("in sight: %s: got %s", line, show(v))
+			}
+		}
+	})
+}
+
+// An agent whose words a hook repeats does not make its refusal void, and does not
+// make a pass of one that could not refuse.
+func TestAnAgentThatSaysThatAPathIsNotThere(t *testing.T) {
+	_, project := hookedProject(t)
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		for _, tt := range []struct{ name, line, said, want string }{
+			{"repeated", `x=$(cat); echo "no: $x" >&2; exit 2`, `rm -rf / # x: No such file or directory`, "block"},
+			{"with other spaces", `x=$(cat); echo no: $x >&2; exit 2`, `rm x: No  \\ such\u0020 file`, "block"},
+			{"behind the hook's own words", `x=$(cat); echo "no:${x}" >&2; exit 2`, `: No such file`, "block"},
+			{"from the conversation", `: .transcript_path; echo "x: No such file" >&2; exit 2`, `ls`, "block"},
+			{"of another kind", `cat >&2; bash -c 'perl hooks/no.pl'; exit 2`, `not a git repository`, "no_verdict"},
+			{"to pass", `cat hooks/no.sh | bash`, `x: No such file or directory`, "no_verdict"},
+			{"nothing", `cat >&2; bash -c 'python3 hooks/no.py'; exit 2`, `ls`, "no_verdict"},
+		} {
+			v := ask(t, r, tt.line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(`{"command":"`+tt.said+`"}`)))
+			if string(v.Outcome) != tt.want {
+				t.Errorf("%s: got %s", tt.name, show(v))
 			}
 		}
 	})
