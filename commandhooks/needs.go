@@ -2,6 +2,7 @@ package commandhooks
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -157,6 +158,9 @@ func assigns(s *syntax.Stmt) bool {
 	return ok && len(c.Args) == 0
 }
 
+// maxValue is how long a variable may be: each may be made of others.
+const maxValue = 1 << 10
+
 func (r *lineReader) assign(all []*syntax.Assign) {
 	for _, a := range all {
 		if a.Name == nil || a.Naked {
@@ -165,6 +169,9 @@ func (r *lineReader) assign(all []*syntax.Assign) {
 		value := unknown
 		if a.Value != nil && !a.Append && a.Array == nil && a.Index == nil {
 			value = r.word(a.Value)
+		}
+		if len(value) > maxValue {
+			value = unknown
 		}
 		r.set[a.Name.Value] = value
 	}
@@ -268,17 +275,20 @@ func interpreterName(word string) string {
 	return strings.TrimRight(filepath.Base(word), "0123456789.")
 }
 
-// starters are programs that start another, each behind options of its own: an
-// interpreter among their words is surely it.
-var starters = []string{"exec", "env", "timeout", "nohup", "nice"}
+// starters are programs that start another, behind options with their values,
+// variables, numbers and the names of signals.
+var (
+	starters      = []string{"exec", "env", "timeout", "nohup", "nice"}
+	beforeStarted = regexp.MustCompile(`^(-.*|\w+=.*|[\d.]+[smhd]?|[A-Z]+)$`)
+)
 
 func started(words []string) []string {
 	if len(words) == 0 || !slices.Contains(starters, filepath.Base(words[0])) {
 		return words
 	}
-	for i, word := range words {
-		if _, ok := interpreters[interpreterName(word)]; ok {
-			return words[i:]
+	for i, word := range words[1:] {
+		if !beforeStarted.MatchString(word) {
+			return words[i+1:]
 		}
 	}
 	return words
@@ -320,6 +330,9 @@ func (r *lineReader) need(path string, spare bool) {
 		return
 	}
 	path = r.from(path)
+	if filepath.Clean(path) == "." { // wherever that is
+		return
+	}
 	if r.asked != nil && !slices.Contains(r.asked, path) {
 		return
 	}
