@@ -153,6 +153,9 @@ func TestHowProgramsSayThatAPathIsNotThere(t *testing.T) {
 		if got.path != want || ok != (want != "") {
 			t.Errorf("%s\n got %q, want %q", line, got.path, want)
 		}
+		if joined := strings.HasPrefix(want, "/p/"); got.joined != joined {
+			t.Errorf("%s: joined %v, want %v", line, got.joined, joined)
+		}
 	}
 }
 
