@@ -53,12 +53,10 @@ const homeless = "hooks have a home directory of their own, which is empty: put 
 
 // misses says why a hook does not find a file; empty: if it is there, it does.
 func (s sight) misses(path string) string {
-	name, below, _ := strings.Cut(strings.TrimPrefix(path, "$"), "/")
+	name, _, _ := strings.Cut(strings.TrimPrefix(path, "$"), "/")
 	switch {
-	case strings.HasPrefix(path, "~/") && below != "":
+	case path == "~" || strings.HasPrefix(path, "~/"):
 		return homeless
-	case path == "~" || path == "~/":
-		return ""
 	case strings.HasPrefix(path, "$") && strings.HasSuffix(name, projectVariable):
 		return s.projectUnseen
 	case strings.HasPrefix(path, "$"):

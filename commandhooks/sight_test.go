@@ -56,7 +56,8 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 		{"a pattern", `bash hooks/*.sh`, ""},
 		{"elsewhere", `bash /srv/x.sh`, "/srv/x.sh"},
 		{"of the system", `bash /usr/x.sh`, ""},
-		{"the sandbox's own", `bash /tmp/stopgate-none.sh || bash /dev/stdin`, ""},
+		{"the sandbox's own", `bash /tmp/stopgate-none.sh`, ""},
+		{"standard input", `bash /dev/stdin`, ""},
 		{"cd", `cd "$CLAUDE_PROJECT_DIR" && true`, project},
 		{"cd below", `cd hooks && ./x.sh`, "hooks"},
 		{"cd nowhere", `cd "$PWD"; exit 2`, ""},
@@ -64,6 +65,7 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 		{"cd home, and a file there", `cd; bash x.sh`, "~/x.sh"},
 		{"cd to who knows where", `cd "$(mktemp -d)" && ./x.sh`, ""},
 		{"cd back", `cd /usr; cd -; ./x.sh`, ""},
+		{"cd to what may be there", `cd /srv/x; exit 2`, ""},
 		{"cd elsewhere", `cd /usr && bash x.sh`, ""},
 		{"set first", `set -e; bash x.sh`, "x.sh"},
 		{"shopt first", `shopt -s nullglob; bash x.sh`, "x.sh"},
@@ -103,6 +105,13 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 				t.Errorf("%.200s\n got %s\nwant %s", tt.line, got, tt.want)
 			}
 		})
+	}
+}
+
+func TestAScriptInPythonIsNotReadAhead(t *testing.T) {
+	s := blind(t.TempDir())
+	if f := s.lacks(job{interpreter: interpreter{file: "/usr/bin/python3"}, script: "hooks/no.sh"}, &gate.Hook{}); f != nil {
+		t.Errorf("got %v", f)
 	}
 }
 
@@ -244,10 +253,13 @@ func TestWhatAHookSaysOfAMissingFile(t *testing.T) {
 func TestAnAgentThatSaysThatAPathIsNotThere(t *testing.T) {
 	_, project := hookedProject(t)
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		needsPython(t, r)
 		for _, tt := range []struct{ name, line, said, want string }{
 			{"repeated", `x=$(cat); echo "no: $x" >&2; exit 2`, `rm -rf / # x: No such file or directory`, "block"},
 			{"with other spaces", `x=$(cat); echo no: $x >&2; exit 2`, `rm x: No  \\ such\u0020 file`, "block"},
-			{"behind the hook's own words", `x=$(cat); echo "no:${x}" >&2; exit 2`, `: No such file`, "block"},
+			{"behind the hook's own words", `read -r x; echo "no:${x#*@}" >&2; exit 2`, `@: No such file`, "block"},
+			{"written otherwise", `python3 -c 'import json,sys; sys.stderr.write(json.load(sys.stdin)["command"]); sys.exit(2)'`, `x: No such fil\u0065`, "block"},
+			{"from the conversation of another dialect", `: .execution_summary; echo "x: No such file" >&2; exit 2`, `ls`, "block"},
 			{"from the conversation", `: .transcript_path; echo "x: No such file" >&2; exit 2`, `ls`, "block"},
 			{"of another kind", `cat >&2; bash -c 'perl hooks/no.pl'; exit 2`, `not a git repository`, "no_verdict"},
 			{"to pass", `cat hooks/no.sh | bash`, `x: No such file or directory`, "no_verdict"},
