@@ -256,7 +256,7 @@ func TestAnAgentThatSaysThatAPathIsNotThere(t *testing.T) {
 		needsPython(t, r)
 		for _, tt := range []struct{ name, line, said, want string }{
 			{"repeated", `x=$(cat); echo "no: $x" >&2; exit 2`, `rm -rf / # x: No such file or directory`, "block"},
-			{"with other spaces", `x=$(cat); echo no: $x >&2; exit 2`, `rm x: No  \\ such\u0020 file`, "block"},
+			{"with other spaces", `x=$(cat); echo no: $x >&2; exit 2`, `rm x: No  such   file`, "block"},
 			{"behind the hook's own words", `read -r x; echo "no:${x#*@}" >&2; exit 2`, `@: No such file`, "block"},
 			{"written otherwise", `python3 -c 'import json,sys; sys.stderr.write(json.load(sys.stdin)["command"]); sys.exit(2)'`, `x: No such fil\u0065`, "block"},
 			{"from the conversation of another dialect", `: .execution_summary; echo "x: No such file" >&2; exit 2`, `ls`, "block"},
