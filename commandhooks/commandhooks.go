@@ -331,7 +331,8 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	if failure := r.lacks(j, in.Hook); failure != nil {
+	s := r.sight(j)
+	if failure := s.notRun(j, in.Hook); failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	own := run
@@ -357,6 +358,7 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
+	e.missed, e.hearsay = s.missed(j, in.Hook, e)
 	return judge(in.Hook, in.Event.Name, e)
 }
 

@@ -25,6 +25,10 @@ type ending struct {
 	unsure         bool
 	lost           bool // it was not shown its transcript
 	stdout, stderr text
+	// missed is what it did not find by the gate's doing, so that its end says
+	// nothing; nil: it found everything, or that is its own fault.
+	missed  *gate.Failure
+	hearsay bool // … unless it refuses: the agent may have had it say so
 }
 
 // text is what was kept of one stream.
@@ -37,6 +41,9 @@ type text struct {
 // values.
 func judge(h *gate.Hook, event gate.EventName, e ending) gate.Verdict {
 	v := e.verdict(h, event)
+	if refuses := v.Outcome == gate.Block || v.Outcome == gate.Ask; e.missed != nil && !(refuses && e.hearsay) {
+		v = gate.Verdict{Outcome: gate.NoVerdict, Failure: e.missed}
+	}
 	if e.lost {
 		v.Notes = append(v.Notes, gate.TranscriptLost)
 	}
