@@ -58,6 +58,7 @@ func (c Conversion) Convert(name string, data []byte) (document []byte, report [
 type declared struct {
 	gate.Hook
 	node *node
+	env  []string // the variables that its settings give to all hooks
 }
 
 // read reads the hooks in firing order. What their own system would run and the
@@ -90,8 +91,14 @@ func (c Conversion) read(name string, data []byte, f *findings) (hooks []declare
 			}
 		}
 	}
+	var env []string
+	if set := docs[0].find("env"); c.From == gate.ClaudeCode && set != nil {
+		for _, variable := range set.fields {
+			env = append(env, variable.name)
+		}
+	}
 	for _, h := range read {
-		hooks = append(hooks, declared{h, f.sources[h.Name]})
+		hooks = append(hooks, declared{h, f.sources[h.Name], env})
 	}
 	c.unread(f)
 	return hooks, true
@@ -139,7 +146,7 @@ func (c Conversion) readAgent(name string, data []byte, f *findings) (hooks []de
 		}
 		if spec.Kind == gate.HookSpec {
 			for _, h := range spec.Hooks {
-				globals = append(globals, declared{h, f.sources[h.Name]})
+				globals = append(globals, declared{Hook: h, node: f.sources[h.Name]})
 			}
 			f.warnf("", doc.pos, "agent-level hook %q is asked for every agent, and then for the one that these hooks are given to; its name and description are not kept", spec.Name)
 			continue
@@ -152,7 +159,7 @@ func (c Conversion) readAgent(name string, data []byte, f *findings) (hooks []de
 			f.errorf("", doc.pos, "file has several agents: say which is to be converted (--agent NAME)")
 		}
 		for _, h := range spec.Hooks {
-			own = append(own, declared{h, f.sources[h.Name]})
+			own = append(own, declared{Hook: h, node: f.sources[h.Name]})
 		}
 		if p := r.properties; p != nil {
 			if later := p.node.find("deferStopForBackgroundTasks"); later != nil && later.text == "true" {

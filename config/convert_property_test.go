@@ -276,7 +276,7 @@ func meaningOf(h gate.Hook, differs func(about string) bool) meaning {
 	if differs("event") {
 		m.event = ""
 	}
-	if differs("feedback") || differs("reason") {
+	if differs("reason") && h.Event != gate.Stop {
 		m.line = ""
 	}
 	return m

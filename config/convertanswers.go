@@ -129,6 +129,9 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 	if watched {
 		return
 	}
+	if c.To == gate.Azure && event == gate.Stop {
+		c.needReason(d, text)
+	}
 	if !kept {
 		lost, hidden = append(lost, hidden...), nil
 	}
@@ -140,6 +143,21 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 		c.differ(d, "", "answer on %s: what the hook says is not all seen here; check that it is not %s, which counts in %s and for nothing in %s", name, either(hidden), from, to)
 	}
 }
+
+// needReason says of a block in words on Stop that it is none without a reason
+// (spec/azure.md 34).
+func (c *converter) needReason(d *declared, text hookText) {
+	const why = `answer on Stop: {"decision":"block"} blocks in Claude Code also without a reason, or with an empty one, and lets the agent stop in Azure SRE Agent: `
+	switch blocks, reason := saysBlock.in(text), namesReason(text.text); {
+	case blocks == unsaid, blocks == said && reason && text.whole:
+	case blocks == said && text.whole:
+		c.lose(d, "", why+"let the hook say why")
+	default:
+		c.differ(d, "", why+"check that the hook always says why")
+	}
+}
+
+var namesReason = hasMember(`\breason\b`)
 
 // either names several.
 func either(list []wording) string {
