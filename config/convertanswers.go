@@ -144,6 +144,36 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 	}
 }
 
+// voidAnswer is what a command of Claude Code says, in its own text, that voids its
+// whole answer there, or counts for nothing in it; empty: nothing that is seen.
+func voidAnswer(h *gate.Hook) string {
+	d := declared{Hook: *h}
+	t := (&converter{}).text(&d)
+	says := func(w wording) bool { return w.in(hookText{t.text, true}) == said }
+	switch {
+	case slices.ContainsFunc(answersIn[gate.ClaudeCode][h.Event], says):
+		return ""
+	case deniesFlat.MatchString(t.text):
+		return saysDeny.shown
+	case h.Event == gate.PreToolUse && says(saysFlat) && quotedFlat.MatchString(t.text):
+		return saysFlat.shown
+	}
+	return ""
+}
+
+var (
+	deniesFlat = regexp.MustCompile(`\bdecision` + assigned + `[\s\\"']*deny\b`)
+	quotedFlat = regexp.MustCompile(`\bpermissionDecision` + assigned)
+)
+
+// claudeCodeRefusal is how a hook of Claude Code refuses in words.
+func claudeCodeRefusal(event gate.EventName) string {
+	if event == gate.PreToolUse {
+		return `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"…"}}`
+	}
+	return `{"decision":"block","reason":"…"}`
+}
+
 // needReason says of a block in words on Stop that it is none without a reason
 // (spec/azure.md 34).
 func (c *converter) needReason(d *declared, text hookText) {
