@@ -61,6 +61,9 @@ func (r *claudeCodeReader) settings(o *object) {
 	if events == nil && !o.node.has("hooks") {
 		r.missing(o.node)
 	}
+	if events != nil && len(events.node.fields) == 0 {
+		r.warnf("hooks", events.node.pos, "settings have no hooks: nothing is asked")
+	}
 	if events != nil {
 		for _, e := range events.node.fields {
 			r.event(events.child(e.name), e)

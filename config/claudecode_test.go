@@ -98,6 +98,7 @@ func TestClaudeCode01And02Warnings(t *testing.T) {
 		{"fault schema-04: a plugin's file", `{"description":"d","hooks":{"Stop":[{"hooks":[` + run + `]}]}}`, 1, ""},
 		{"nothing but hooks", claudeHook("Stop", "", run), 1, ""},
 		{"no hooks", `{"model":"opus"}`, 0, `1:1: settings have no member "hooks": nothing is asked`},
+		{"no hooks in hooks", `{"hooks":{}}`, 0, `1:10: settings have no hooks: nothing is asked`},
 		{"hooks are switched off", `{"disableAllHooks":true,"hooks":{"Stop":[{"hooks":[` + run + `]}]}}`, 0, "1:20: disableAllHooks is set: no hook is asked"},
 		{"an event that the gate never sees", claudeHook("PreCompact", "", run), 0, "1:11: the gate is never asked about PreCompact"},
 		{"an event that nobody knows", claudeHook("PreToolUsed", "", run), 0, `1:11: "PreToolUsed" is no event of Claude Code that is known here: its hooks are never asked; did you mean "PreToolUse"?`},

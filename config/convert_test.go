@@ -151,7 +151,7 @@ func TestConvertCannotExpress(t *testing.T) {
 		{"on demand", gate.Azure, gate.ClaudeCode, "api_version: azuresre.ai/v2\nkind: GlobalHook\nmetadata: {name: g}\nspec: {eventType: Stop, activationMode: onDemand, hook: {prompt: x}}\n", `no hooks that are switched on by demand`, false},
 		{"tasks that run", gate.Azure, gate.ClaudeCode, "name: a\nproperties: {deferStopForBackgroundTasks: true, hooks: {Stop: [{prompt: x}]}}\n", `error: properties.deferStopForBackgroundTasks: deferStopForBackgroundTasks has no equal`, true},
 		{"a variable that nobody else sets", gate.AXCode, gate.ClaudeCode, axFile(`"event":"PreToolUse","blockOnFailure":true,"command":"echo $HOOK_TOOL $HOOK_ARGS_JSON | grep -qv rm"`),
-			`error: .*command: environment: the command uses HOOK_ARGS_JSON, HOOK_TOOL, which Claude Code does not set`, true},
+			`error: .*command: environment: the command uses HOOK_ARGS_JSON, HOOK_TOOL, which Claude Code does not set`, false},
 		{"a block without a reason", gate.ClaudeCode, gate.Azure, claudeHook("Stop", "", `{"type":"command","command":"echo '{\"decision\":\"block\"}'"}`), `error: .*also without a reason, .* and lets the agent stop in Azure SRE Agent`, true},
 		{"what is no bash", gate.AXCode, gate.ClaudeCode, axFile(`"event":"Stop","command":"if"`), `command is not bash that can be read`, false},
 		{"a script that is too long in quotes", gate.Azure, gate.ClaudeCode, agentHook("Stop", `type: command, script: "`+strings.Repeat("'", 40_000)+`"`), `command is 160\d+ long as Claude Code has to be given it, and it takes 65536`, false},
