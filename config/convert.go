@@ -61,7 +61,11 @@ type declared struct {
 	gate.Hook
 	node *node
 	env  []string // the variables that its settings give to all hooks
+	text *hookText
 }
+
+// maxVariables is how many variables of the settings are looked for in hooks.
+const maxVariables = 256
 
 // read reads the hooks in firing order. What their own system would run and the
 // gate leaves out is an error of the report.
@@ -95,12 +99,12 @@ func (c Conversion) read(name string, data []byte, f *findings) (hooks []declare
 	}
 	var env []string
 	if set := docs[0].find("env"); c.From == gate.ClaudeCode && set != nil {
-		for _, variable := range set.fields {
+		for _, variable := range set.fields[:min(len(set.fields), maxVariables)] {
 			env = append(env, variable.name)
 		}
 	}
 	for _, h := range read {
-		hooks = append(hooks, declared{h, f.sources[h.Name], env})
+		hooks = append(hooks, declared{Hook: h, node: f.sources[h.Name], env: env})
 	}
 	c.unread(f)
 	return hooks, true

@@ -107,7 +107,7 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 		return
 	}
 	from, to, name := systemNames[c.From], systemNames[c.To], EventName(c.To, event)
-	text := c.text(d)
+	text := c.textOf(d)
 	own, known := answersIn[c.From][d.Event], answersIn[c.To][event]
 	var lost, hidden []wording
 	kept, worded := d.Type == gate.CommandHook && lawOf(d) != speaks, !text.whole || strings.Contains(text.text, "additionalContext")
@@ -147,15 +147,14 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 // voidAnswer is what a command of Claude Code says, in its own text, that voids its
 // whole answer there, or counts for nothing in it; empty: nothing that is seen.
 func voidAnswer(h *gate.Hook) string {
-	d := declared{Hook: *h}
-	t := (&converter{}).text(&d)
-	says := func(w wording) bool { return w.in(hookText{t.text, true}) == said }
+	text := strings.Join(append([]string{h.Command}, h.Args...), "\n")
+	says := func(w wording) bool { return w.in(hookText{text, true}) == said }
 	switch {
 	case slices.ContainsFunc(answersIn[gate.ClaudeCode][h.Event], says):
 		return ""
-	case deniesFlat.MatchString(t.text):
+	case deniesFlat.MatchString(text):
 		return saysDeny.shown
-	case h.Event == gate.PreToolUse && says(saysFlat) && quotedFlat.MatchString(t.text):
+	case h.Event == gate.PreToolUse && says(saysFlat) && quotedFlat.MatchString(text):
 		return saysFlat.shown
 	}
 	return ""

@@ -122,7 +122,7 @@ func (c *converter) inProject(d *declared, line string) (placed string, ok bool)
 	if c.To == gate.ClaudeCode {
 		line = strings.TrimPrefix(line, projectHere)
 	}
-	text := c.text(d).text
+	text := c.textOf(d).text
 	if names := axCodeVariable.FindAllString(text, -1); c.From == gate.AXCode && names != nil {
 		slices.Sort(names)
 		c.lose(d, "command", "environment: the command uses %s, which %s does not set: it would be empty, and what is tested in it would never hold; read it from the JSON on standard input, which has %s",
@@ -146,6 +146,9 @@ func (c *converter) inProject(d *declared, line string) (placed string, ok bool)
 
 // uses reports whether a text has a name as a whole word.
 func uses(text, name string) bool {
+	if !strings.Contains(text, name) {
+		return false
+	}
 	word, err := regexp.Compile(`\b` + regexp.QuoteMeta(name) + `\b`)
 	return err == nil && word.MatchString(text)
 }
