@@ -192,6 +192,7 @@ func (r axCodeReader) futile(n *node, path string, h gate.Hook) {
 		return
 	case pattern != "" && pattern != "*" && !h.Event.ForTool():
 		warn("matcher", "AX Code never runs this hook: %s has no tool that matcher %q could match", h.Event, cut(pattern))
+	case h.Event.ForTool() && r.misnamed(pattern, warn):
 	case patternLike.MatchString(pattern):
 		warn("matcher", "AX Code takes matcher %q for the names of tools, as it has no regular expressions: write names joined by |, and a * at the end of one", cut(pattern))
 	}
@@ -205,6 +206,27 @@ func (r axCodeReader) futile(n *node, path string, h gate.Hook) {
 	case !h.ReadsAnswer && !h.BlockOnFailure && blocks && claudeAnswer.MatchString(h.Command):
 		warn("command", `command answers as for Claude Code, and AX Code reads no answer without "protocol": "claude-code"`)
 	}
+}
+
+// axCodeTools are tools of AX Code, to say what a matcher is about.
+var axCodeTools = []string{"apply_patch", "bash", "edit", "glob", "grep", "list", "multiedit", "read", "task", "todowrite", "webfetch", "websearch", "write"}
+
+// misnamed warns of names in a matcher that are a tool's but for letter case, or
+// for the slashes of a regular expression.
+func (axCodeReader) misnamed(pattern string, warn func(field, format string, args ...any)) (found bool) {
+	for part := range strings.SplitSeq(pattern, "|") {
+		name := strings.TrimSpace(part)
+		bare, end := strings.TrimSuffix(name, "*"), ""
+		if bare != name {
+			end = "*"
+		}
+		meant := strings.ToLower(strings.Trim(bare, "/^$"))
+		if bare != meant && slices.Contains(axCodeTools, meant) {
+			warn("matcher", "matcher %q matches nothing, since AX Code compares names letter by letter, and has no regular expressions: did you mean %q?", cut(name), meant+end)
+			found = true
+		}
+	}
+	return found
 }
 
 var (

@@ -111,7 +111,11 @@ func TestAXCode03WhatHasNoEffectIsSaid(t *testing.T) {
 	for _, tt := range []struct{ name, members, want string }{
 		{"6: a matcher without a tool", `"event":"Stop","command":"true","matcher":"bash"`, "AX Code never runs this hook: Stop has no tool"},
 		{"6: star without a tool", `"event":"Stop","command":"true","matcher":"*"`, ""},
-		{"5: a regular expression", `"event":"PreToolUse","command":"true","matcher":"^bash$"`, "no regular expressions"},
+		{"5: a regular expression", `"event":"PreToolUse","command":"true","matcher":"^(bash|edit)$"`, "no regular expressions"},
+		{"5: letter case", `"event":"PreToolUse","command":"true","matcher":"edit|Bash"`, `matcher "Bash" matches nothing, since AX Code compares names letter by letter, and has no regular expressions: did you mean "bash"?`},
+		{"5: slashes", `"event":"PreToolUse","command":"true","matcher":"/bash/"`, `did you mean "bash"?`},
+		{"5: a beginning", `"event":"PreToolUse","command":"true","matcher":"Web*"`, ""},
+		{"5: a tool of a server", `"event":"PreToolUse","command":"true","matcher":"mcp__X"`, ""},
 		{"5: a wildcard of one", `"event":"PreToolUse","command":"true","matcher":"mcp__.*"`, "no regular expressions"},
 		{"5: a prefix", `"event":"PreToolUse","command":"true","matcher":"mcp__*"`, ""},
 		{"12: blockOnFailure beside protocol", `"event":"PreToolUse","command":"true","protocol":"claude-code","blockOnFailure":true`, "no effect in AX Code beside protocol"},

@@ -90,6 +90,9 @@ func (r *claudeCodeReader) settings(o *object) {
 	if events == nil && !o.node.has("hooks") {
 		r.missing(o.node)
 	}
+	if events != nil && len(events.node.fields) == 0 {
+		r.warnf("hooks", events.node.pos, "settings have no hooks: nothing is asked")
+	}
 	if events != nil {
 		for _, e := range events.node.fields {
 			r.event(events.child(e.name), e)
@@ -291,6 +294,9 @@ func (r *claudeCodeReader) condition(o *object, h *gate.Hook) bool {
 		h.If = gate.WidestRule(text)
 		return r.played
 	}
+	if tool, never := contradicts(text, h.Matcher); never {
+		o.warnf(o.child("if"), n.pos, "if is about %s alone, and matcher %q is not: the hook is never asked", tool, cut(h.Matcher.String()))
+	}
 	h.If = rule
 	return true
 }
@@ -314,6 +320,12 @@ func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
 			o.warnf(path, at, "command can exit with 1, which is a failure and blocks nothing; exit 2 blocks") // fault exit-05
 		}
 	}
+	if h.Args != nil && commandLine.MatchString(h.Command) {
+		o.warnf(path, at, "command %q is the name of one program beside args, as no shell reads it, and there is none of that name: put what follows the first word into args", cut(h.Command))
+	}
+	if void := voidAnswer(h); void != "" {
+		o.warnf(path, at, "command answers %s, which Claude Code reads as no answer: without an exit with 2 the agent goes on; say %s", void, claudeCodeRefusal(h.Event))
+	}
 	if homes.MatchString(h.Command) {
 		o.warnf(path, at, "command lies in a home directory or a plugin, which hooks do not see here: give an absolute path, or one in ${CLAUDE_PROJECT_DIR}")
 	}
@@ -328,6 +340,9 @@ func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
 	}
 	return true
 }
+
+// commandLine is a program with arguments, and no path that holds spaces.
+var commandLine = regexp.MustCompile(`\A[^\s/]+\s|\A(?:/usr)?/bin/\w+\s`)
 
 // homes are what a hook's sandbox has no files in.
 var homes = regexp.MustCompile(`(?:^|[\s"'=])(?:~/|\$HOME\b|\$\{HOME\}|\$\{?CLAUDE_PLUGIN_)`)

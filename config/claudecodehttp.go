@@ -26,6 +26,8 @@ func (r *claudeCodeReader) http(o *object, h *gate.Hook) {
 		o.errorf(path, at, "url is %q, want http://host/path or https://host/path", cut(h.URL))
 	case u.User != nil:
 		r.refuseHook(path, at, "url holds a user or password, which Claude Code shows to its model: put them into a header")
+	case u.Scheme == "http" && !thisMachine(u.Hostname()):
+		o.warnf(path, at, "url begins with http://, which the gate sends to its own machine alone: the hook has no verdict, and the agent goes on; want https://")
 	}
 	h.AllowedEnv = o.texts("allowedEnvVars")
 	h.Headers = r.headers(o, h.AllowedEnv)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"stopgate/gate"
@@ -37,7 +38,7 @@ func (r *claudeCodeReader) matcher(o *object, event gate.EventName) gate.Matcher
 	}
 	m, err := gate.CompileClaudeCodeMatcher(pattern)
 	if err != nil {
-		r.widen(path, n.pos, "everything on the event", fmt.Errorf("%w; Claude Code may run it, the gate cannot", err))
+		r.widen(path, n.pos, "everything on the event", fmt.Errorf("%w; Claude Code may run it, the gate cannot%s", err, ruleHint(pattern)))
 		return all
 	}
 	if event.ForTool() {
@@ -54,6 +55,10 @@ func (r *claudeCodeReader) reach(m gate.Matcher, path string, at pos) {
 	}
 	names := m.Names()
 	if names == nil {
+		if hint := ruleHint(pattern); hint != "" && !slices.ContainsFunc(claudeCodeTools, m.Match) {
+			r.warnf(path, at, "matcher %q matches nothing%s", cut(pattern), hint)
+			return
+		}
 		r.anywhere(m, path, at)
 		return
 	}
@@ -72,6 +77,25 @@ func (r *claudeCodeReader) reach(m gate.Matcher, path string, at pos) {
 			}
 		}
 	}
+}
+
+// ruleHint says what a matcher is to be that is written as a rule on a tool's
+// arguments; empty: it is none.
+func ruleHint(pattern string) string {
+	tool, _, open := strings.Cut(pattern, "(")
+	if !open || !strings.HasSuffix(pattern, ")") || !slices.Contains(claudeCodeTools, tool) {
+		return ""
+	}
+	return fmt.Sprintf(", since matchers are names of tools, and rules stand in the hook: write the matcher %q, and %q: %q beside the command", tool, "if", cut(pattern))
+}
+
+// contradicts reports whether a rule is about a tool of Claude Code that the
+// matcher is not about, while it is about others. Names of other hosts' tools,
+// which stand for Claude Code's behind these, contradict nothing.
+func contradicts(rule string, m gate.Matcher) (tool string, ok bool) {
+	tool, _, _ = strings.Cut(strings.TrimSpace(rule), "(")
+	tool = strings.TrimSpace(tool)
+	return tool, slices.Contains(claudeCodeTools, tool) && !m.Match(tool) && slices.ContainsFunc(claudeCodeTools, m.Match)
 }
 
 // anywhere warns of tools in whose name a regular expression matches only a

@@ -33,7 +33,8 @@ type Conversion struct {
 // Convert reads a file and writes its hooks in the form of the other dialect:
 // YAML for azure, else JSON.
 //
-// The report is in the order of the text that was read. Its errors are what that
+// The report has its errors first, then the warnings about single hooks, then
+// what holds for all, each in the order of the text. Its errors are what that
 // has wrong, or what the other system has no equal for; its warnings what is
 // expressed, and how it behaves otherwise there. document is nil where nothing
 // can be written: the file has an error, or, unless Partial, something cannot be
@@ -44,21 +45,27 @@ func (c Conversion) Convert(name string, data []byte) (document []byte, report [
 	if !readable {
 		return nil, f.sorted()
 	}
-	written := c.convert(hooks, f)
+	written, general := c.convert(hooks, f)
 	if len(written) == 0 && f.errors == 0 {
 		f.errorf("", pos{1, 1}, "file has no hook that is asked: there is nothing to convert")
 	}
 	if len(written) > 0 && (c.Partial || f.errors == 0) {
 		document = c.write(written)
 	}
-	return document, f.sorted()
+	errs, warnings := split(f.sorted())
+	return document, slices.Concat(errs, warnings, general.sorted())
 }
 
 // declared is a hook with the place where it stands.
 type declared struct {
 	gate.Hook
 	node *node
+	env  []string // the variables that its settings give to all hooks
+	text *hookText
 }
+
+// maxVariables is how many variables of the settings are looked for in hooks.
+const maxVariables = 256
 
 // read reads the hooks in firing order. What their own system would run and the
 // gate leaves out is an error of the report.
@@ -90,8 +97,14 @@ func (c Conversion) read(name string, data []byte, f *findings) (hooks []declare
 			}
 		}
 	}
+	var env []string
+	if set := docs[0].find("env"); c.From == gate.ClaudeCode && set != nil {
+		for _, variable := range set.fields[:min(len(set.fields), maxVariables)] {
+			env = append(env, variable.name)
+		}
+	}
 	for _, h := range read {
-		hooks = append(hooks, declared{h, f.sources[h.Name]})
+		hooks = append(hooks, declared{Hook: h, node: f.sources[h.Name], env: env})
 	}
 	c.unread(f)
 	return hooks, true
@@ -139,7 +152,7 @@ func (c Conversion) readAgent(name string, data []byte, f *findings) (hooks []de
 		}
 		if spec.Kind == gate.HookSpec {
 			for _, h := range spec.Hooks {
-				globals = append(globals, declared{h, f.sources[h.Name]})
+				globals = append(globals, declared{Hook: h, node: f.sources[h.Name]})
 			}
 			f.warnf("", doc.pos, "agent-level hook %q is asked for every agent, and then for the one that these hooks are given to; its name and description are not kept", spec.Name)
 			continue
@@ -152,7 +165,7 @@ func (c Conversion) readAgent(name string, data []byte, f *findings) (hooks []de
 			f.errorf("", doc.pos, "file has several agents: say which is to be converted (--agent NAME)")
 		}
 		for _, h := range spec.Hooks {
-			own = append(own, declared{h, f.sources[h.Name]})
+			own = append(own, declared{Hook: h, node: f.sources[h.Name]})
 		}
 		if p := r.properties; p != nil {
 			if later := p.node.find("deferStopForBackgroundTasks"); later != nil && later.text == "true" {
@@ -185,48 +198,68 @@ func (c Conversion) leftBehind(path string, n *node, f *findings, known ...strin
 	}
 }
 
-// converter converts hook by hook. What it has to say goes into the findings.
+// converter converts hook by hook. What it has to say of one is put off until it
+// is known whether the hook is written, and goes into the findings then.
 type converter struct {
 	Conversion
 	*findings
-	hooks []declared
+	general *findings // what holds for every hook of a kind
+	hooks   []declared
+	pending []saying
 	// said are the findings by what they say: each is there once, with the names of
 	// all the hooks that it is about.
-	said map[string]*saying
+	said map[string]*sentence
 	lost int // how often something could not be expressed
 }
 
-// saying is a finding that may hold for several hooks.
+// saying is what is to be said of a hook.
 type saying struct {
+	severity gate.Severity
+	general  bool
+	path     string
+	pos      pos
+	text     string
+}
+
+// sentence is a finding that may hold for several hooks.
+type sentence struct {
 	at   int // in the findings; -1: they were full
 	also []string
 }
 
-// convert is what the hooks become, in their order.
-func (c Conversion) convert(hooks []declared, f *findings) []gate.Hook {
-	v := &converter{Conversion: c, findings: f, hooks: hooks, said: map[string]*saying{}}
-	var written []gate.Hook
+// convert is what the hooks become, in their order, and what is to be said of all
+// of them.
+func (c Conversion) convert(hooks []declared, f *findings) (written []gate.Hook, general *findings) {
+	v := &converter{Conversion: c, findings: f, general: &findings{}, hooks: hooks, said: map[string]*sentence{}}
+	var first *declared                                                                  // of those that are written
 	most := map[gate.Dialect]int{gate.Azure: maxHooks, gate.AXCode: axCodeEntries}[c.To] // azure's per event
 	counts := map[gate.EventName]int{}
 	for i := range hooks {
 		d := &hooks[i]
-		for _, h := range v.hook(d) {
+		become := v.hook(d)
+		v.settle(len(become) > 0)
+		if first == nil && len(become) > 0 {
+			first = d
+		}
+		for _, h := range become {
 			of := h.Event
 			if c.To == gate.AXCode {
 				of = ""
 			}
 			if counts[of]++; most > 0 && counts[of] > most {
 				v.lose(d, "", "%s takes %d hooks at most, and this is one more", systemNames[c.To], most)
+				v.settle(true)
 				break
 			}
 			written = append(written, h)
 		}
 	}
 	if len(written) > 1 {
-		v.sayOrder(&hooks[0])
+		v.sayOrder(first)
 	}
+	v.settle(true)
 	v.nameAll()
-	return written
+	return written, v.general
 }
 
 // at is the place of a hook's field, or of the hook where it has none.
@@ -257,23 +290,44 @@ func (c *converter) differ(d *declared, field, format string, args ...any) {
 // once is differ for what holds for every hook of a kind: the first one's place
 // stands for all, and the others are not named.
 func (c *converter) once(d *declared, format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); c.said[string(gate.SeverityWarning)+text] == nil {
-		c.say(gate.SeverityWarning, d, "", text)
-	}
+	path, at := d.at("")
+	c.pending = append(c.pending, saying{gate.SeverityWarning, true, path, at, fmt.Sprintf(format, args...)})
 }
 
 func (c *converter) say(severity gate.Severity, d *declared, field, text string) {
 	path, at := d.at(field)
-	key := string(severity) + text
-	if s := c.said[key]; s != nil {
-		s.also = append(s.also, path)
-		return
+	c.pending = append(c.pending, saying{severity, false, path, at, text})
+}
+
+// settle says what was put off. How a hook would behave that is not written is of
+// no use beside the reason for that.
+func (c *converter) settle(written bool) {
+	lost := slices.ContainsFunc(c.pending, func(s saying) bool { return s.severity == gate.SeverityError })
+	for _, s := range c.pending {
+		if s.severity == gate.SeverityWarning && lost && !written {
+			continue
+		}
+		key := string(s.severity) + s.text
+		if before := c.said[key]; before != nil {
+			if !s.general {
+				before.also = append(before.also, s.path)
+			}
+			continue
+		}
+		into := c.findings
+		if s.general {
+			into = c.general
+		}
+		at := len(into.list)
+		if into.add(s.severity, s.path, s.pos, s.text); len(into.list) == at {
+			at = -1
+		}
+		if s.general {
+			at = -1 // nobody is named behind it
+		}
+		c.said[key] = &sentence{at: at}
 	}
-	before := len(c.list)
-	if c.add(severity, path, at, text); len(c.list) == before {
-		before = -1
-	}
-	c.said[key] = &saying{at: before}
+	c.pending = c.pending[:0]
 }
 
 // maxNamed is how many more hooks a finding names.

@@ -85,7 +85,7 @@ func convertChecked(t *testing.T, c Conversion, name string, data []byte) ([]byt
 	if !readable {
 		t.Fatalf("%s cannot be read:\n%s\n%s", name, textOf(f.list), data)
 	}
-	meant := c.convert(hooks, f)
+	meant, _ := c.convert(hooks, f)
 	document, report := c.Convert(name, data)
 	if len(meant) == 0 {
 		if document != nil {
@@ -276,7 +276,7 @@ func meaningOf(h gate.Hook, differs func(about string) bool) meaning {
 	if differs("event") {
 		m.event = ""
 	}
-	if differs("feedback") || differs("reason") {
+	if differs("reason") && h.Event != gate.Stop {
 		m.line = ""
 	}
 	return m

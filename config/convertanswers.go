@@ -107,7 +107,7 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 		return
 	}
 	from, to, name := systemNames[c.From], systemNames[c.To], EventName(c.To, event)
-	text := c.text(d)
+	text := c.textOf(d)
 	own, known := answersIn[c.From][d.Event], answersIn[c.To][event]
 	var lost, hidden []wording
 	kept, worded := d.Type == gate.CommandHook && lawOf(d) != speaks, !text.whole || strings.Contains(text.text, "additionalContext")
@@ -129,6 +129,9 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 	if watched {
 		return
 	}
+	if c.To == gate.Azure && event == gate.Stop {
+		c.needReason(d, text)
+	}
 	if !kept {
 		lost, hidden = append(lost, hidden...), nil
 	}
@@ -140,6 +143,50 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 		c.differ(d, "", "answer on %s: what the hook says is not all seen here; check that it is not %s, which counts in %s and for nothing in %s", name, either(hidden), from, to)
 	}
 }
+
+// voidAnswer is what a command of Claude Code says, in its own text, that voids its
+// whole answer there, or counts for nothing in it; empty: nothing that is seen.
+func voidAnswer(h *gate.Hook) string {
+	text := strings.Join(append([]string{h.Command}, h.Args...), "\n")
+	says := func(w wording) bool { return w.in(hookText{text, true}) == said }
+	switch {
+	case slices.ContainsFunc(answersIn[gate.ClaudeCode][h.Event], says):
+		return ""
+	case deniesFlat.MatchString(text):
+		return saysDeny.shown
+	case h.Event == gate.PreToolUse && says(saysFlat) && quotedFlat.MatchString(text):
+		return saysFlat.shown
+	}
+	return ""
+}
+
+var (
+	deniesFlat = regexp.MustCompile(`\bdecision` + assigned + `[\s\\"']*deny\b`)
+	quotedFlat = regexp.MustCompile(`\bpermissionDecision` + assigned)
+)
+
+// claudeCodeRefusal is how a hook of Claude Code refuses in words.
+func claudeCodeRefusal(event gate.EventName) string {
+	if event == gate.PreToolUse {
+		return `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"…"}}`
+	}
+	return `{"decision":"block","reason":"…"}`
+}
+
+// needReason says of a block in words on Stop that it is none without a reason
+// (spec/azure.md 34).
+func (c *converter) needReason(d *declared, text hookText) {
+	const why = `answer on Stop: {"decision":"block"} blocks in Claude Code also without a reason, or with an empty one, and lets the agent stop in Azure SRE Agent: `
+	switch blocks, reason := saysBlock.in(text), namesReason(text.text); {
+	case blocks == unsaid, blocks == said && reason && text.whole:
+	case blocks == said && text.whole:
+		c.lose(d, "", why+"let the hook say why")
+	default:
+		c.differ(d, "", why+"check that the hook always says why")
+	}
+}
+
+var namesReason = hasMember(`\breason\b`)
 
 // either names several.
 func either(list []wording) string {

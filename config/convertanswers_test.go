@@ -224,3 +224,23 @@ func TestConvertNamesHooks(t *testing.T) {
 		t.Errorf("the report has %d lines:\n%s", lines, report)
 	}
 }
+
+// The worst stands first, whatever the order of the text, and of what is not
+// written nothing but the reason.
+func TestConvertOrderOfReport(t *testing.T) {
+	source := `{"hooks":[
+{"event":"PreToolUse","command":"x","matcher":"bash|mine","pack":"p"},
+{"event":"PreToolUse","command":"x $HOOK_TOOL","protocol":"claude-code"},
+{"event":"PreToolUse","command":"y"}],
+"packs":["protect-env-files"]}`
+	_, report := converted(gate.AXCode, gate.ClaudeCode, source, true)
+	if first, last := strings.Index(report, ": warning: "), strings.LastIndex(report, ": error: "); last < 0 || first < last {
+		t.Errorf("an error behind a warning:\n%s", report)
+	}
+	if !strings.Contains(report, "error: packs[0].protect-env-files: the pack") || strings.Contains(report, "warning: packs[0]") || strings.Contains(report, "warning: hooks[1]") {
+		t.Errorf("of a pack that is not written:\n%s", report)
+	}
+	if own, all := strings.Index(report, "no tool is known by the name of mine"), strings.Index(report, "input of PreToolUse"); own < 0 || all < own {
+		t.Errorf("what holds for all stands before what one hook loses:\n%s", report)
+	}
+}

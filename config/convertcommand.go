@@ -1,6 +1,8 @@
 package config
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +20,7 @@ const (
 	refuses                // exit 2 refuses; else its output
 	failsClosed            // every failure refuses; else its output
 	exitCloses             // every failure refuses; its output is not read
+	feeds                  // its output at exit 0 is told to the agent as it is
 )
 
 // lawOf is the law of a command hook as it stands, its wrapping counted.
@@ -40,6 +43,8 @@ func ownLaw(h *gate.Hook) law {
 			return refuses
 		case h.BlockOnFailure && gate.AXCodeBlocks(h.Event) && !h.ReadsAnswer:
 			return exitCloses
+		case h.Event == gate.PostToolUse && !h.ReadsAnswer:
+			return feeds
 		}
 		return watches
 	case gate.Azure:
@@ -48,76 +53,6 @@ func ownLaw(h *gate.Hook) law {
 		}
 	}
 	return refuses
-}
-
-// wrapping is shell round a command that makes one law of another. A sub-shell
-// keeps its exits inside, and line breaks its comments and here-documents.
-type wrapping struct{ head, tail string }
-
-var (
-	bare     = wrapping{}
-	muted    = wrapping{"(\n", "\n) >&2 || true"}
-	opened   = wrapping{"(\n", "\n) || exit 1"}
-	closed   = wrapping{"(\n", "\n) || exit 2"}
-	closedBy = wrapping{"(\n", "\n) >&2 || exit 2"} // by its exit code alone
-
-	// In antigravity no exit code refuses.
-	denyAt2   = wrapping{denyHead, "\n)\ncase $? in 0) printf '%s\\n' \"$answer\" ;; 2) " + denial + " ;; esac"}
-	denyAny   = wrapping{denyHead, "\n)\ncase $? in 0) printf '%s\\n' \"$answer\" ;; *) " + denial + " ;; esac"}
-	denyByEnd = wrapping{"(\n", "\n) >&2 || " + denial}
-)
-
-const (
-	denyHead = "answer=$(\n"
-	denial   = `echo '{"decision":"deny","reason":"A hook refused this call by its exit code."}'`
-)
-
-// express is how a dialect says a law: its own fields in h, and what is put
-// round the command.
-func express(h *gate.Hook, l law) wrapping {
-	switch h.Dialect {
-	case gate.Antigravity:
-		if watchedOnly(h.Dialect, h.Event) {
-			return bare
-		}
-		return map[law]wrapping{watches: muted, speaks: bare, refuses: denyAt2, failsClosed: denyAny, exitCloses: denyByEnd}[l]
-	case gate.AXCode:
-		h.ReadsAnswer = l != watches && l != exitCloses && !watchedOnly(h.Dialect, h.Event)
-		h.BlockOnFailure = l == exitCloses && gate.AXCodeBlocks(h.Event)
-		switch {
-		case h.BlockOnFailure:
-			h.FailMode = gate.FailBlock
-		case h.ReadsAnswer:
-			return map[law]wrapping{speaks: opened, refuses: bare, failsClosed: closed}[l]
-		case h.Event == gate.PostToolUse: // what it prints would be feedback
-			return muted
-		}
-		return bare
-	case gate.Azure:
-		if l == failsClosed || l == exitCloses {
-			h.FailMode = gate.FailBlock
-		}
-		return map[law]wrapping{watches: muted, speaks: opened, refuses: bare, failsClosed: bare, exitCloses: closedBy}[l]
-	}
-	return map[law]wrapping{watches: muted, speaks: opened, refuses: bare, failsClosed: closed, exitCloses: closedBy}[l]
-}
-
-// unwrapped is a hook's command without a wrapping of ours, and the law that it
-// has with it.
-func unwrapped(d *declared) (string, law) {
-	for _, l := range []law{watches, speaks, refuses, failsClosed, exitCloses} {
-		h := gate.Hook{Dialect: d.Dialect, Event: d.Event, FailMode: gate.FailAllow}
-		w := express(&h, l)
-		if w == bare || h.FailMode != d.FailMode || h.ReadsAnswer != d.ReadsAnswer || h.BlockOnFailure != d.BlockOnFailure {
-			continue
-		}
-		if inner, ok := strings.CutPrefix(d.Command, w.head); ok && d.Args == nil {
-			if inner, ok = strings.CutSuffix(inner, w.tail); ok && readBash(inner) == nil {
-				return inner, l
-			}
-		}
-	}
-	return d.Command, ownLaw(&d.Hook)
 }
 
 // watchedOnly reports whether nothing that a dialect's hooks say on an event
@@ -144,12 +79,13 @@ func (c *converter) command(d *declared, event gate.EventName, h *gate.Hook) boo
 	case d.Args != nil:
 		line = argsLine(d.Command, d.Args)
 	}
-	if strings.Contains(line, "CLAUDE_PROJECT_DIR") && c.From == gate.ClaudeCode {
-		c.differ(d, "command", "CLAUDE_PROJECT_DIR is not set by %s", systemNames[c.To])
+	line, ok := c.inProject(d, line)
+	if !ok {
+		return false
 	}
 	h.Event = event
 	if l != watches && watchedOnly(c.To, event) {
-		c.once(d, "effect: %s only watches %s, and neither exit code nor output of a hook on it counts", systemNames[c.To], EventName(c.To, event))
+		c.differ(d, "", "effect: %s only watches %s, and neither exit code nor output of a hook on it counts", systemNames[c.To], EventName(c.To, event))
 		l = watches
 	}
 	w := express(h, l)
@@ -173,6 +109,52 @@ func (c *converter) command(d *declared, event gate.EventName, h *gate.Hook) boo
 	}
 	return true
 }
+
+// projectHere gives a command the variable in which hooks of Claude Code find the
+// project, and which no other system sets: hooks start in the project's directory
+// there.
+const projectHere = `export CLAUDE_PROJECT_DIR="${CLAUDE_PROJECT_DIR:-$PWD}"` + "\n"
+
+// inProject is a command line with what it needs of the environment of its own
+// system, as far as another can have it; not ok: it would do nothing there, which
+// was said.
+func (c *converter) inProject(d *declared, line string) (placed string, ok bool) {
+	if c.To == gate.ClaudeCode {
+		line = strings.TrimPrefix(line, projectHere)
+	}
+	text := c.textOf(d).text
+	if names := axCodeVariable.FindAllString(text, -1); c.From == gate.AXCode && names != nil {
+		slices.Sort(names)
+		c.lose(d, "command", "environment: the command uses %s, which %s does not set: it would be empty, and what is tested in it would never hold; read it from the JSON on standard input, which has %s",
+			strings.Join(slices.Compact(names), ", "), systemNames[c.To], toldOf(c.To, d.Event))
+		return "", false
+	}
+	if used := slices.DeleteFunc(slices.Clone(d.env), func(name string) bool { return !uses(line+"\n"+text, name) }); len(used) > 0 {
+		c.differ(d, "command", "environment: the command uses %s, which env of these settings sets and %s does not: it would be empty; set it in the command",
+			cut(strings.Join(used, ", ")), systemNames[c.To])
+	}
+	if c.From != gate.ClaudeCode || !strings.Contains(line+text, "CLAUDE_PROJECT_DIR") || strings.HasPrefix(line, projectHere) {
+		return line, true
+	}
+	effect := ""
+	if c.To == gate.Azure {
+		effect = "; of the project it has nothing but what sandbox.workspace shows it behind this gate: elsewhere python3 exits with 2 for want of its script, which blocks every call, so put the script's text into script"
+	}
+	c.differ(d, "command", "project: CLAUDE_PROJECT_DIR is not set by %s, so the command sets it to the directory that it is started in%s", systemNames[c.To], effect)
+	return projectHere + line, true
+}
+
+// uses reports whether a text has a name as a whole word.
+func uses(text, name string) bool {
+	if !strings.Contains(text, name) {
+		return false
+	}
+	word, err := regexp.Compile(`\b` + regexp.QuoteMeta(name) + `\b`)
+	return err == nil && word.MatchString(text)
+}
+
+// axCodeVariable is a variable that AX Code alone sets (spec/ax-code.md 8).
+var axCodeVariable = regexp.MustCompile(`\bHOOK_(?:EVENT|TOOL|SESSION_ID|ARGS_JSON|ARGS_STDIN|PACK)\b`)
 
 // scriptLine runs a script by its text: its shebang is a comment to the
 // interpreter, and standard input stays the hook's.

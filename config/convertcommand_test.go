@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,9 +40,12 @@ func denied(h gate.Hook, code int, stdout string) bool {
 // What a command refuses by the law it was written under it refuses in every
 // system that it is put into.
 func TestConvertKeepsLaws(t *testing.T) {
-	answer := map[gate.Dialect]string{gate.Azure: `{"decision":"deny"}`, gate.Antigravity: `{"decision":"deny"}`,
+	answer := map[gate.Dialect]string{gate.Azure: `{"decision":"block","reason":"no"}`, gate.Antigravity: `{"decision":"deny"}`,
 		gate.AXCode: `{"permissionDecision":"deny"}`, gate.ClaudeCode: `{"decision":"block"}`}
-	for _, to := range gate.Dialects {
+	for _, on := range []struct {
+		to    gate.Dialect
+		event gate.EventName
+	}{{gate.Azure, gate.PreToolUse}, {gate.Azure, gate.Stop}, {gate.Antigravity, gate.PreToolUse}, {gate.AXCode, gate.PreToolUse}, {gate.ClaudeCode, gate.PreToolUse}} {
 		for l, name := range map[law]string{watches: "watches", speaks: "speaks", refuses: "refuses", failsClosed: "fails closed", exitCloses: "exit closes"} {
 			for _, c := range []struct {
 				command string
@@ -49,23 +53,74 @@ func TestConvertKeepsLaws(t *testing.T) {
 				says    bool
 			}{
 				{command: "exit 0"}, {command: "exit 1", code: 1}, {command: "exit 2 # no", code: 2}, {command: "cat; exit 127", code: 127},
-				{command: "echo '" + answer[to] + "'", says: true}, {command: "cat <<E\n" + answer[to] + "\nE", says: true},
+				{command: "echo because >&2; exit 2", code: 2}, {command: "echo ' ' >&2; exit 2", code: 2}, {command: "echo fine >&2"},
+				{command: "echo '" + answer[on.to] + "'", says: true}, {command: "cat <<E\n" + answer[on.to] + "\nE", says: true},
 			} {
 				want := map[law]bool{watches: false, speaks: c.says, refuses: c.code == 2 || c.says, failsClosed: c.code != 0 || c.says, exitCloses: c.code != 0}[l]
-				h := gate.Hook{Dialect: to, Event: gate.PreToolUse, FailMode: gate.FailAllow}
+				h := gate.Hook{Dialect: on.to, Event: on.event, FailMode: gate.FailAllow}
 				w := express(&h, l)
-				code, stdout, _ := run(t, w.head+c.command+w.tail, "")
-				if got := denied(h, code, strings.TrimSpace(stdout)); got != want {
-					t.Errorf("%s, %s: %q refuses: %v (exit %d, stdout %q)", to, name, c.command, got, code, stdout)
+				code, stdout, stderr := run(t, w.head+c.command+w.tail, "")
+				got := denied(h, code, strings.TrimSpace(stdout))
+				if on.event == gate.Stop && code == 2 { // spec/azure.md 34
+					got = got && strings.TrimSpace(stderr) != ""
 				}
-				inner, back := unwrapped(&declared{Hook: gate.Hook{Dialect: to, Event: h.Event, FailMode: h.FailMode, ReadsAnswer: h.ReadsAnswer,
+				if got != want {
+					t.Errorf("%s, %s on %s: %q refuses: %v (exit %d, stdout %q, stderr %q)", on.to, name, on.event, c.command, got, code, stdout, stderr)
+				}
+				if strings.Contains(c.command, "because") && l == refuses && on.to != gate.Antigravity && stderr != "because\n" {
+					t.Errorf("%s, %s on %s: the reason is %q", on.to, name, on.event, stderr)
+				}
+				inner, back := unwrapped(&declared{Hook: gate.Hook{Dialect: on.to, Event: h.Event, FailMode: h.FailMode, ReadsAnswer: h.ReadsAnswer,
 					BlockOnFailure: h.BlockOnFailure, Command: w.head + c.command + w.tail}})
 				if inner != c.command || back != l {
-					t.Errorf("%s, %s: unwrapped it is %q, %v", to, name, inner, back)
+					t.Errorf("%s, %s on %s: unwrapped it is %q, %v", on.to, name, on.event, inner, back)
 				}
 			}
 		}
 	}
+}
+
+// What AX Code gives the agent of a hook's output is additionalContext elsewhere,
+// whatever it holds; a failure says nothing.
+func TestConvertFeedback(t *testing.T) {
+	for command, want := range map[string]string{
+		"echo 'Run the formatter.'":                               "Run the formatter.",
+		`printf '%s\n' 'a "b" \n & c\\d' "	it's \$x" '' 'e%s \e'`: "a \"b\" \\n & c\\\\d\n\tit's $x\n\ne%s \\e",
+		`printf 'caf\303\251\033[1m\001!\n'`:                      "café[1m!",
+		"cat":                                                     "stdin",
+		"echo '  '":                                               "",
+		"true":                                                    "",
+		"echo 'not this'; exit 2":                                 "",
+		"echo 'nor this'; exit 1":                                 "",
+		"seq 1 20000 | tr '\n' ' '; echo end":                     strings.TrimSuffix(counted(20000), " ") + " end",
+	} {
+		for _, d := range []gate.Dialect{gate.ClaudeCode, gate.Azure} {
+			h := gate.Hook{Dialect: d, Event: gate.PostToolUse, FailMode: gate.FailAllow}
+			w := express(&h, feeds)
+			code, stdout, _ := run(t, w.head+command+w.tail, "stdin")
+			if code == 2 {
+				t.Errorf("%q exits with 2, which blocks", command)
+			}
+			got := ""
+			if stdout != "" {
+				v, err := gate.ReadClaudeCodeAnswer(gate.PostToolUse, []byte(stdout))
+				if got = v.AdditionalContext; err != nil || v.Outcome != gate.Allow {
+					t.Errorf("%q: %v, %v of %s", command, v.Outcome, err, stdout)
+				}
+			}
+			if diff := cmp.Diff(gate.FirstText(want), got); diff != "" && len(want) < 10_000 || len(want) > 10_000 && len(got) < 9_000 {
+				t.Errorf("%q:\n%s", command, diff)
+			}
+		}
+	}
+}
+
+func counted(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d ", i+1)
+	}
+	return b.String()
 }
 
 // Whatever a script or an argument holds, the line hands it on whole, and the

@@ -4,9 +4,13 @@ import "stopgate/gate"
 
 // sayFailure says how what goes wrong, or what a wrapping stands for, differs.
 func (c *converter) sayFailure(d *declared, l law, w wrapping) {
-	line, _ := unwrapped(d)
-	if c.From == gate.AXCode && d.Event == gate.PostToolUse && !d.ReadsAnswer && line == d.Command {
-		c.once(d, "feedback: AX Code gives the agent what this hook prints; %s does not, and only runs it", systemNames[c.To])
+	switch {
+	case l == feeds && c.To == gate.Azure:
+		c.once(d, "context: of several hooks the last one's context counts in Azure SRE Agent, and AX Code gives the agent what each prints")
+	case d.Event == gate.Stop && c.To == gate.Azure && (w == reasoned || w == reasonedBy):
+		c.once(d, "reason: Azure SRE Agent lets a Stop go that is refused without a reason, so the command is put into shell that gives a fixed one for an exit with 2 of which standard error says nothing")
+	case d.Event == gate.Stop && c.From == gate.Azure && l != watches && ownWrapping(d) != reasoned && ownWrapping(d) != reasonedBy:
+		c.once(d, "reason: a refusal without one, as an exit with 2 of which standard error says nothing, lets the agent stop in Azure SRE Agent, and blocks in %s", systemNames[c.To])
 	}
 	refusing := l == refuses || l == failsClosed || l == exitCloses
 	switch {
@@ -48,9 +52,20 @@ func (c *converter) sayDifferences(d *declared, event gate.EventName) {
 	if limit := limitOf(c.To); limit != "" && limit != limitOf(c.From) {
 		c.once(d, "limits: %s", limit)
 	}
-	if event == gate.Stop && d.Type == gate.CommandHook && c.To == gate.ClaudeCode && c.From == gate.Azure {
-		c.once(d, "cap: Claude Code ends the loop after 8 blocks in a row; a command of Azure SRE Agent may reject for ever")
+	if event == gate.Stop && d.Type == gate.CommandHook && lawOf(d) != watches {
+		c.commandCap(d)
 	}
+}
+
+// commandCap says how long a command may keep an agent from stopping. Of the
+// systems with a Stop that can be refused azure counts no commands (spec/azure.md
+// 36), and Claude Code counts whoever blocks (spec/claude-code.md 7).
+func (c *converter) commandCap(d *declared) {
+	if c.To == gate.Azure {
+		c.differ(d, "", "cap: Claude Code ends the loop after 8 blocks in a row; a command of Azure SRE Agent may reject for ever, as maxRejections is about prompt hooks alone: let it end the loop itself, by the stop_rejection_count that it is told")
+		return
+	}
+	c.differ(d, "", "cap: Claude Code ends the loop after 8 blocks in a row; a command of Azure SRE Agent may reject for ever")
 }
 
 func reads(l law) bool { return l == speaks || l == refuses || l == failsClosed }

@@ -44,6 +44,15 @@ func (c *converter) text(d *declared) hookText {
 	return hookText{r.text.String(), r.whole}
 }
 
+// textOf is text, which is looked for once: files are read for it.
+func (c *converter) textOf(d *declared) hookText {
+	if d.text == nil {
+		t := c.text(d)
+		d.text = &t
+	}
+	return *d.text
+}
+
 // textReader follows a command to the scripts that it runs. What it cannot
 // follow makes the text less than whole; what a program in another language
 // starts it takes to say nothing of its own.

@@ -165,6 +165,10 @@ func ReadHooks(d gate.Dialect, name string, data []byte) ([]*gate.Spec, []gate.F
 		}
 	}
 	if d == gate.Azure {
+		if isServerFile(name, data) {
+			return nil, []gate.Finding{{Severity: gate.SeverityError, Line: 1, Column: 1,
+				Message: "this is a server file of stopgate, and holds no hooks: stopgate serve --check --config FILE says what is wrong with it"}}
+		}
 		return ReadDraft(name, data)
 	}
 	spec, list := draftAttached(d, "", data)
@@ -179,4 +183,21 @@ func ReadHooks(d gate.Dialect, name string, data []byte) ([]*gate.Spec, []gate.F
 	}
 	spec.Source = name
 	return []*gate.Spec{spec}, list
+}
+
+// isServerFile reports whether a text is a server file: all that stands in it does
+// there, or by the file's name it is one and some of it does.
+func isServerFile(name string, data []byte) bool {
+	docs, err := readDocuments(data, strings.EqualFold(filepath.Ext(name), ".json"), &findings{})
+	if err != nil || len(docs) != 1 || len(docs[0].fields) == 0 || len(docs[0].likeness()) > 0 {
+		return false
+	}
+	keys, _ := serverSchema()["properties"].(schema)
+	known := 0
+	for _, f := range docs[0].fields {
+		if _, is := keys[f.name]; is {
+			known++
+		}
+	}
+	return known == len(docs[0].fields) || known > 0 && slices.Contains([]string{"stopgate.yaml", "stopgate.yml"}, filepath.Base(name))
 }

@@ -128,8 +128,9 @@ func OwnTools(protocol string) []string {
 
 // otherTools are documented tools of hosts that no other host has.
 var otherTools = map[string][]string{
-	"claude-code": {"NotebookEdit", "BashOutput", "KillShell", "ExitPlanMode", "AskUserQuestion", "Skill", "ToolSearch", "LS", "NotebookRead"},
-	"gemini-cli":  {"ask_user", "activate_skill", "get_internal_docs", "enter_plan_mode", "exit_plan_mode", "update_topic", "save_memory"},
-	"qwen-code":   {"ask_user_question", "skill", "exit_plan_mode", "save_memory", "monitor", "notebook_edit"},
-	copilotName:   {"ask_user"},
+	"claude-code":   {"NotebookEdit", "BashOutput", "KillShell", "ExitPlanMode", "AskUserQuestion", "Skill", "ToolSearch", "LS", "NotebookRead"},
+	"gemini-cli":    {"ask_user", "activate_skill", "get_internal_docs", "enter_plan_mode", "exit_plan_mode", "update_topic", "save_memory"},
+	"qwen-code":     {"ask_user_question", "skill", "exit_plan_mode", "save_memory", "monitor", "notebook_edit"},
+	copilotName:     {"ask_user"},
+	antigravityName: {"delete_file"},
 }

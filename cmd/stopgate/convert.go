@@ -25,7 +25,7 @@ type convertCommand struct {
 
 // Help is the detail of `stopgate convert --help`.
 func (convertCommand) Help() string {
-	return `Writes the hooks of one system in the form of another: YAML for azure, JSON for the others. The report stands on standard error as file:line:column: error|warning: text. An error is what cannot be expressed there: without --partial nothing is written then. A warning is what is expressed and behaves otherwise; scripts are kept as they are, and say for themselves what they read and answer. What a hook may answer is read in its own text, and in the scripts of the project that it runs; where neither tells, a warning says what to look for.
+	return `Writes the hooks of one system in the form of another: YAML for azure, JSON for the others. The report stands on standard error as file:line:column: error|warning: text. Errors come first, then what becomes of single hooks, then what holds for all. An error is what cannot be expressed there: without --partial nothing is written then. A warning is what is expressed and behaves otherwise; scripts are kept as they are, and say for themselves what they read and answer. What a hook may answer is read in its own text, and in the scripts of the project that it runs; where neither tells, a warning says what to look for.
 
 Exit codes: 0 written; 1 something cannot be expressed, or the file has errors; 64 usage, 65 unreadable input.
 
@@ -43,17 +43,18 @@ func (c convertCommand) Run(p process) error {
 	conversion.Script = project.text
 	document, report := conversion.Convert(c.File, data)
 	printFindings(p.stderr, []specFile{{path: c.File, findings: report}})
-	switch {
-	case document == nil:
+	if document == nil {
 		return exit{exitFindings, errors.New("nothing was written")}
-	case gate.HasErrors(report):
-		fmt.Fprintln(p.stderr, "stopgate: written without what has an error above")
 	}
 	if c.Output == "" {
 		_, err = p.stdout.Write(document)
-		return err
+	} else {
+		err = c.put(document)
 	}
-	return c.put(document)
+	if err == nil && gate.HasErrors(report) {
+		fmt.Fprintln(p.stderr, "stopgate: written without what has an error above")
+	}
+	return err
 }
 
 // put writes a file that is not there yet: settings hold more than hooks, which
@@ -127,6 +128,9 @@ func (c convertCommand) settle() (config.Conversion, []byte, error) {
 		if err := config.CheckName("agent", c.Agent); err != nil {
 			return none, nil, exit{exitUsage, fmt.Errorf("--agent: %w", err)}
 		}
+	}
+	if _, err := os.Lstat(c.Output); c.Output != "" && err == nil { // before there is a report of what would be written
+		return none, nil, exit{exitInput, fmt.Errorf("%s: file exists, and stays as it is", c.Output)}
 	}
 	data, err := readBounded(c.File)
 	if err != nil {

@@ -21,6 +21,7 @@ const maxSpecFile = 16 << 20
 // specFile is one file of specs as it was read.
 type specFile struct {
 	path     string
+	data     []byte
 	draft    []*gate.Spec // also of a file with errors: see usable
 	findings []gate.Finding
 }
@@ -79,7 +80,7 @@ func readFiles(paths, below []string, read func(name string, data []byte) ([]*ga
 				return nil, exit{exitInput, err}
 			}
 			specs, findings := read(name, data)
-			files = append(files, specFile{name, specs, findings})
+			files = append(files, specFile{name, data, specs, findings})
 		}
 	}
 	return files, nil

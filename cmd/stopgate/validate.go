@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"stopgate/config"
@@ -92,7 +93,12 @@ func (c validateCommand) addUnserved(p process, files []specFile) error {
 	}
 	for i, f := range files {
 		for _, spec := range f.usable() {
-			files[i].findings = append(files[i].findings, app.unserved(spec)...)
+			for _, found := range config.Locate(spec, f.path, f.data, app.unserved(spec)) {
+				// Of a URL that no server could reach its own finding says why.
+				if !slices.ContainsFunc(f.findings, func(x gate.Finding) bool { return strings.HasSuffix(x.Path, "."+found.Path+".url") }) {
+					files[i].findings = append(files[i].findings, found)
+				}
+			}
 		}
 	}
 	return app.close()

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"strings"
+
+	"stopgate/gate"
+)
+
+// wrapping is shell round a command that makes one law of another. A sub-shell
+// keeps its exits inside, and line breaks its comments and here-documents.
+type wrapping struct{ head, tail string }
+
+var (
+	bare     = wrapping{}
+	muted    = wrapping{"(\n", "\n) >&2 || true"}
+	opened   = wrapping{"(\n", "\n) || exit 1"}
+	closed   = wrapping{"(\n", "\n) || exit 2"}
+	closedBy = wrapping{"(\n", "\n) >&2 || exit 2"} // by its exit code alone
+
+	// In antigravity no exit code refuses.
+	denyAt2   = wrapping{denyHead, "\n)\ncase $? in 0) printf '%s\\n' \"$answer\" ;; 2) " + denial + " ;; esac"}
+	denyAny   = wrapping{denyHead, "\n)\ncase $? in 0) printf '%s\\n' \"$answer\" ;; *) " + denial + " ;; esac"}
+	denyByEnd = wrapping{"(\n", "\n) >&2 || " + denial}
+
+	// In azure a Stop is let go that is refused without a reason (spec/azure.md 34).
+	reasoned   = wrapping{reasonHead, reasonTail}
+	reasonedBy = wrapping{reasonHead + "(\n", "\n) >&2 || exit 2" + reasonTail}
+
+	// The plain text that AX Code gives the agent is additionalContext in an answer
+	// elsewhere.
+	fed = wrapping{"said=$(\n", "\n) || exit 1\n" + fedTail}
+)
+
+const (
+	denyHead = "answer=$(\n"
+	denial   = `echo '{"decision":"deny","reason":"A hook refused this call by its exit code."}'`
+
+	// What the command writes to standard error is kept beside its output, which
+	// goes its way.
+	reasonHead = "exec 3>&1\nsaid=$( exec 2>&1 >&3 3>&-\n(\n"
+	reasonTail = "\n) )\ncode=$?\n" +
+		`case $code:$said in 2:*[![:space:]]*) ;; 2:*) said='A hook refused this stop by its exit code.' ;; esac` +
+		"\n[ -z \"$said\" ] || printf '%s\\n' \"$said\" >&2\nexit $code"
+
+	// JSON has no control characters in its texts: line breaks and tabs are escaped,
+	// the others, which nobody reads, are left out.
+	fedTail = `case $said in *[![:space:]]*) printf '{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"%s"}}\n' "$(` +
+		`printf '%s\n' "$said" | tr -d '\000-\010\013-\037\177' | sed 's/[\"]/\\&/g' | ` +
+		`awk 'BEGIN { ORS = "" } { gsub(/\t/, "\\t"); print (NR > 1 ? "\\n" : "") $0 }')" ;; esac`
+)
+
+// express is how a dialect says a law: its own fields in h, and what is put
+// round the command.
+func express(h *gate.Hook, l law) wrapping {
+	switch h.Dialect {
+	case gate.Antigravity:
+		if watchedOnly(h.Dialect, h.Event) {
+			return bare
+		}
+		return map[law]wrapping{watches: muted, speaks: bare, refuses: denyAt2, failsClosed: denyAny, exitCloses: denyByEnd}[l]
+	case gate.AXCode:
+		h.ReadsAnswer = l != watches && l != exitCloses && l != feeds && !watchedOnly(h.Dialect, h.Event)
+		h.BlockOnFailure = l == exitCloses && gate.AXCodeBlocks(h.Event)
+		switch {
+		case h.BlockOnFailure:
+			h.FailMode = gate.FailBlock
+		case h.ReadsAnswer:
+			return map[law]wrapping{speaks: opened, refuses: bare, failsClosed: closed}[l]
+		case h.Event == gate.PostToolUse && l != feeds: // what it prints would be feedback
+			return muted
+		}
+		return bare
+	case gate.Azure:
+		if l == failsClosed || l == exitCloses {
+			h.FailMode = gate.FailBlock
+		}
+		if h.Event == gate.Stop {
+			return map[law]wrapping{watches: muted, speaks: opened, refuses: reasoned, failsClosed: reasoned, exitCloses: reasonedBy}[l]
+		}
+		return map[law]wrapping{watches: muted, speaks: opened, refuses: bare, failsClosed: bare, exitCloses: closedBy, feeds: fed}[l]
+	}
+	return map[law]wrapping{watches: muted, speaks: opened, refuses: bare, failsClosed: closed, exitCloses: closedBy, feeds: fed}[l]
+}
+
+// unwrapped is a hook's command without a wrapping of ours, and the law that it
+// has with it.
+func unwrapped(d *declared) (string, law) {
+	line, l, _ := unwrap(d)
+	return line, l
+}
+
+// ownWrapping is the wrapping of ours that a hook's command has round it.
+func ownWrapping(d *declared) wrapping {
+	_, _, w := unwrap(d)
+	return w
+}
+
+// unwrap tries first what has more round a command.
+func unwrap(d *declared) (string, law, wrapping) {
+	for _, l := range []law{exitCloses, watches, speaks, refuses, failsClosed, feeds} {
+		h := gate.Hook{Dialect: d.Dialect, Event: d.Event, FailMode: gate.FailAllow}
+		w := express(&h, l)
+		if w == bare || h.FailMode != d.FailMode || h.ReadsAnswer != d.ReadsAnswer || h.BlockOnFailure != d.BlockOnFailure {
+			continue
+		}
+		if inner, ok := strings.CutPrefix(d.Command, w.head); ok && d.Args == nil {
+			if inner, ok = strings.CutSuffix(inner, w.tail); ok && readBash(inner) == nil {
+				return inner, l, w
+			}
+		}
+	}
+	return d.Command, ownLaw(&d.Hook), bare
+}
