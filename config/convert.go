@@ -421,6 +421,9 @@ func (c *converter) own(d *declared) bool {
 	if d.When != nil {
 		c.lose(d, "when", "%s has no conditions: without when this hook would be asked about every event", systemNames[c.To])
 	}
+	if d.Shadow {
+		c.lose(d, "", "%s has no hooks in shadow: this one, which is only watched, would decide there", systemNames[c.To])
+	}
 	if d.Activation == gate.OnDemand {
 		c.lose(d, "", "%s has no hooks that are switched on by demand", systemNames[c.To])
 	}

@@ -148,6 +148,8 @@ func TestConvertCannotExpress(t *testing.T) {
 		{"a condition", gate.Azure, gate.ClaudeCode, agentHook("Stop", `prompt: x, when: turn > 1`), `6:\d+: error: .*when: .*Claude Code has no conditions`, false},
 		{"rules", gate.Azure, gate.ClaudeCode, agentHook("Stop", `type: rule, rules: [{if: turn > 1, then: block, reason: x}]`), `6:\d+: error: .*type: Claude Code has no rules like these`, false},
 		{"a panel", gate.Azure, gate.ClaudeCode, agentHook("Stop", `prompt: x, votes: 3`), `6:\d+: error: .*votes: Claude Code judges once, by one model`, false},
+		{"in shadow", gate.Azure, gate.ClaudeCode, agentHook("Stop", `type: command, command: "exit 2", mode: shadow`), `6:\d+: error: .*Claude Code has no hooks in shadow`, false},
+		{"of an agent in shadow", gate.Azure, gate.AXCode, strings.Replace(agentHook("PreToolUse", `type: command, command: "exit 2", matcher: Bash`), "hooks:", "mode: shadow\n  hooks:", 1), `AX Code has no hooks in shadow`, false},
 		{"on demand", gate.Azure, gate.ClaudeCode, "api_version: azuresre.ai/v2\nkind: GlobalHook\nmetadata: {name: g}\nspec: {eventType: Stop, activationMode: onDemand, hook: {prompt: x}}\n", `no hooks that are switched on by demand`, false},
 		{"tasks that run", gate.Azure, gate.ClaudeCode, "name: a\nproperties: {deferStopForBackgroundTasks: true, hooks: {Stop: [{prompt: x}]}}\n", `error: properties.deferStopForBackgroundTasks: deferStopForBackgroundTasks has no equal`, true},
 		{"a variable that nobody else sets", gate.AXCode, gate.ClaudeCode, axFile(`"event":"PreToolUse","blockOnFailure":true,"command":"echo $HOOK_TOOL $HOOK_ARGS_JSON | grep -qv rm"`),

@@ -54,11 +54,10 @@ func (c *converter) textOf(d *declared) hookText {
 }
 
 // textReader follows a command to the scripts that it runs. What it cannot
-// follow makes the text less than whole; what a program in another language
-// starts it takes to say nothing of its own.
+// follow makes the text less than whole.
 type textReader struct {
 	script func(path string) (string, bool)
-	read   map[string]bool // paths
+	read   map[string]bool // paths, and what runs them
 	own    map[string]bool // functions that the shell text declares
 	text   strings.Builder
 	whole  bool
@@ -70,6 +69,8 @@ func (r *textReader) add(text string, shell bool) {
 	r.write(text)
 	if shell {
 		r.shell(text)
+	} else {
+		r.whole = r.whole && tellsAll(text)
 	}
 }
 
@@ -82,20 +83,28 @@ func (r *textReader) shell(text string) {
 	}
 	outer := r.own
 	r.own = map[string]bool{}
+	swapped := false
 	syntax.Walk(file, func(node syntax.Node) bool {
-		if f, ok := node.(*syntax.FuncDecl); ok && f.Name != nil {
-			r.own[f.Name.Value] = true
+		switch n := node.(type) {
+		case *syntax.FuncDecl:
+			if n.Name != nil {
+				r.own[n.Name.Value] = true
+			}
+		case *syntax.Stmt:
+			swapped = swapped || swaps(n.Redirs)
 		}
 		return true
 	})
+	r.whole = r.whole && !joined.MatchString(text)
 	syntax.Walk(file, func(node syntax.Node) bool {
 		s, ok := node.(*syntax.Stmt)
 		if !ok {
 			return true
 		}
-		if slices.ContainsFunc(s.Redirs, silences) {
+		if mute(s.Redirs) && !swapped {
 			return false
 		}
+		r.whole = r.whole && !takesIn(s.Redirs)
 		if call, ok := s.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
 			words := make([]string, len(call.Args))
 			for i, w := range call.Args {
@@ -161,8 +170,8 @@ func plainParts(parts []syntax.WordPart) string {
 
 // silent are programs that print their arguments, what they are told, or nothing
 // that could be taken for an answer.
-var silent = strings.Fields(`: [ [[ true false exit return echo printf test read set unset shift trap wait break continue
-	grep egrep fgrep jq sed awk tr cut sort uniq wc tee date sleep basename dirname ls rm mkdir touch mktemp kill pwd git`)
+var silent = strings.Fields(`: [ [[ true false exit return echo printf test read set unset shift wait break continue
+	tee sleep basename dirname ls rm mkdir touch mktemp kill pwd`)
 
 // inline is the option after which an interpreter takes its script.
 var inline = map[string]string{"bash": "-c", "sh": "-c", "dash": "-c", "zsh": "-c", "python": "-c", "python3": "-c", "node": "-e", "perl": "-e", "ruby": "-e"}
@@ -180,8 +189,20 @@ func (r *textReader) command(words []string, fed bool) {
 	if dir := path.Dir(program); dir == "/bin" || dir == "/usr/bin" {
 		program = path.Base(program)
 	}
+	_, filter := filters[program]
 	switch _, interpreter := inline[program]; {
 	case slices.Contains(silent, program) || r.own[program]:
+	case program == "date":
+		r.whole = r.whole && len(words) == 1
+	case program == "git": // with -c it runs anything
+		r.whole = r.whole && len(words) > 1 && (words[1] == "rev-parse" || words[1] == "status" || words[1] == "add" || words[1] == "commit")
+	case program == "trap":
+		r.whole = r.whole && len(words) > 1 && words[1] != unplain
+		if r.whole {
+			r.add(words[1], true)
+		}
+	case filter:
+		r.whole = r.whole && readsOnly(program, words[1:])
 	case program == "exec" && len(words) > 1:
 		r.command(words[1:], fed)
 	case program == "cat":
@@ -221,14 +242,14 @@ func (r *textReader) interpreted(program string, args []string, fed bool) {
 // file reads a script, which an interpreter runs or, where that is empty, which
 // says itself what does.
 func (r *textReader) file(name, interpreter string) {
-	if name == unplain || r.script == nil || !r.read[name] && len(r.read) == maxScripts {
+	if as := interpreter + " " + name; r.read[as] {
+		return
+	} else if name == unplain || r.script == nil || len(r.read) == maxScripts {
 		r.whole = false
 		return
+	} else {
+		r.read[as] = true
 	}
-	if r.read[name] {
-		return
-	}
-	r.read[name] = true
 	text, ok := r.script(name)
 	if !ok || strings.ContainsRune(text, 0) {
 		r.whole = false
