@@ -140,7 +140,7 @@ func sharedSessions(t *testing.T, s gate.Store) {
 	for n, of := range [][2]string{{"mine", "own"}, {"theirs", "both"}, {"mine", "both"}, {"mine", ""}, {"mine", "nobodys"}, {"my-2", "own"}} {
 		commit(t, s, with(Record(n+1), func(r *gate.Record) { r.Agent, r.Session = of[0], of[1] }))
 	}
-	wantNoError(t, s.ClaimSession(t.Context(), "nobodys", gate.Nobody, func(string) bool { return true }))
+	wantNoError(t, s.ClaimSession(t.Context(), "nobodys", gate.Nobody, 0, func(string) bool { return true }))
 	for _, c := range []struct {
 		agents []string
 		want   []string
