@@ -134,7 +134,8 @@ type RecordFilter struct {
 	Agent, Session string
 	// Agents are patterns (see [MatchName]), of which the agent matches one, and
 	// so does every other that the record's session belongs to, whose conversation
-	// the reasons may quote; nil picks all.
+	// the reasons may quote, and the one that its hooks read in the place of that
+	// (see [Record.ReadElsewhere]), which must belong to somebody; nil picks all.
 	Agents       []string
 	Event        EventName
 	Decision     Outcome

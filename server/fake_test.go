@@ -44,6 +44,8 @@ type memory struct {
 	erased   map[string]gate.Erasure
 
 	overrides map[string]gate.Override
+
+	last bool // a session's state has its last decisions
 }
 
 type reservation struct {
@@ -197,7 +199,7 @@ func (m *memory) Records(_ context.Context, f gate.RecordFilter) ([]gate.RecordS
 	}
 	var items []gate.RecordSummary
 	for _, r := range slices.Backward(m.records) {
-		if (f.Session == "" || f.Session == r.Session) && (f.Agents == nil || gate.Caller{Agents: f.Agents}.OwnsAll(append([]string{r.Agent}, m.owners[r.Session]...))) && (f.Agent == "" || f.Agent == r.Agent) && (f.Decision == "" || f.Decision == r.Outcome) && (f.Event == "" || f.Event == r.Event) {
+		if (f.Session == "" || f.Session == r.Session) && (f.Agents == nil || m.ownedBy(gate.Caller{Agents: f.Agents}, r)) && (f.Agent == "" || f.Agent == r.Agent) && (f.Decision == "" || f.Decision == r.Outcome) && (f.Event == "" || f.Event == r.Event) {
 			items = append(items, r.Summary())
 		}
 	}
@@ -205,6 +207,11 @@ func (m *memory) Records(_ context.Context, f gate.RecordFilter) ([]gate.RecordS
 		return items[:f.Limit], "2", m.down
 	}
 	return items, "", m.down
+}
+
+func (m *memory) ownedBy(who gate.Caller, r gate.Record) bool {
+	other := r.ReadElsewhere()
+	return who.OwnsAll(append([]string{r.Agent}, m.owners[r.Session]...)) && (other == "" || m.owners[other] != nil && who.OwnsAll(m.owners[other]))
 }
 
 func (m *memory) SetActive(_ context.Context, session, hook string, active bool, by gate.Actor) error {
@@ -270,6 +277,11 @@ func (m *memory) Session(_ context.Context, id string) (gate.SessionState, error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	state := gate.SessionState{Session: id, ActiveHooks: m.active[id]}
+	for _, r := range slices.Backward(m.records) {
+		if r.Session == id && m.last {
+			state.Last = append(state.Last, r.Summary())
+		}
+	}
 	for k, c := range m.counts {
 		if k.Session == id {
 			state.Agents = append(state.Agents, gate.AgentCounts{Agent: k.Agent, StopHookActive: c.StopHookActive(), StopRejectionCount: c.StopRejections})

@@ -123,6 +123,12 @@ func (s *Server) getSession(c echo.Context) error {
 	if err != nil && gate.CodeOf(err) != gate.CodeNotFound {
 		return err
 	}
+	if who := callerOf(c); who.Limited() && len(state.Last) > 0 { // hooks may have read what is another's
+		state.Last, _, err = s.opt.Store.Records(ctx, gate.RecordFilter{Session: id, Agents: who.Agents, Limit: len(state.Last)})
+		if err != nil {
+			return err
+		}
+	}
 	body := session{SessionState: state}
 	body.Override, err = s.overrideOf(ctx, id)
 	if err != nil && gate.CodeOf(err) != gate.CodeNotFound {
