@@ -35,6 +35,15 @@ type TranscriptMark struct {
 	Tail  string `json:"tail"`
 }
 
+// ReadElsewhere is the session whose uploaded conversation the record's hooks read
+// in the place of its own, and which their reasons may quote; empty: none.
+func (r *Record) ReadElsewhere() string {
+	if r.Asked == nil || r.Asked.Transcript == nil || r.Asked.Transcript.Session == r.Session {
+		return ""
+	}
+	return r.Asked.Transcript.Session
+}
+
 // Marked may be implemented by a [Transcript] of a file that goes on growing.
 type Marked interface {
 	// Mark is how much of the file the transcript is; ok is false where it is of

@@ -20,7 +20,7 @@ func (e *evaluation) commit(ctx context.Context) (Decision, error) {
 	took := e.gate.Now().Sub(e.began)
 	var rec Record
 	var moved Counts
-	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency, Erasure: e.erasure,
+	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency, Erasure: e.ev.Erasure,
 		Stale: func(now Counts) bool { moved = now; return e.skippedInVain(now) },
 		Settle: func(now Counts) (Counts, Record) {
 			d, next := e.resolve(now)
@@ -36,7 +36,7 @@ func (e *evaluation) commit(ctx context.Context) (Decision, error) {
 	case errors.Is(err, ErrStale) && e.skippedInVain(moved):
 		e.seen = moved
 		return Decision{}, ErrStale
-	case e.idempotency != Request{} && !errors.Is(err, ErrStale) && (code == CodeConflict || code == CodeIdempotencyMismatch):
+	case e.idempotency != Request{} && !errors.Is(err, ErrStale) && !errors.Is(err, ErrErased) && (code == CodeConflict || code == CodeIdempotencyMismatch):
 		return Decision{}, err
 	default:
 		if errors.Is(err, ErrErased) {

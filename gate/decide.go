@@ -53,6 +53,10 @@ type Options struct {
 	// somebody always waits, or will ask again.
 	Caller context.Context
 
+	// Failure is what was wrong before: hooks are asked all the same, and what they
+	// would allow follows OnGateError. nil: nothing was.
+	Failure *Failure
+
 	forHost bool // see [Gate.DecideForHost]
 }
 
@@ -69,7 +73,7 @@ type Options struct {
 //
 // When ctx ends, hooks that still run have timed out.
 func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, error) {
-	e := &evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), agent: ev.Agent, idempotency: opt.Idempotency, forHost: opt.forHost, caller: opt.Caller}
+	e := &evaluation{gate: g, ev: &ev, began: g.Now(), id: g.NewID(), agent: ev.Agent, idempotency: opt.Idempotency, forHost: opt.forHost, caller: opt.Caller, gateError: opt.Failure}
 
 	policies := g.Policies
 	if opt.Specs != nil {
@@ -79,7 +83,8 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	if err != nil {
 		return Decision{}, err
 	}
-	e.concerned, e.network = slices.ContainsFunc(m.hooks, (*Hook).enforced), m.network
+	// After a failure nobody knows which hooks it kept away.
+	e.concerned, e.network = opt.Failure != nil || slices.ContainsFunc(m.hooks, (*Hook).enforced), m.network
 	if e.hooks = m.hooks; !opt.AllActive {
 		e.hooks = e.activated(ctx, m.hooks)
 	}
@@ -138,7 +143,6 @@ type evaluation struct {
 	known       bool            // what the hooks are asked with, for the record
 	mark        *TranscriptMark // how much of the transcript there was
 	seen        Counts          // as the ledger holds them
-	erasure     Erasure         // the session's last one, before anything of it was read; 0: not looked up
 	gateError   *Failure        // the first thing that went wrong with the gate itself
 	verdicts    []Verdict
 }
@@ -212,13 +216,14 @@ func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
 const Native = "native"
 
 // readErasure keeps in mind which erasure of the session was the last, where a
-// hook takes its time: one that comes meanwhile is to win.
+// hook takes its time or a conversation is to be kept: one that comes meanwhile is
+// to win.
 func (e *evaluation) readErasure(ctx context.Context) {
-	if e.ev.Session == "" || len(e.hooks) == 0 {
+	if e.ev.Session == "" || e.ev.Erasure != 0 || len(e.hooks) == 0 && e.ev.InlineTranscript == nil {
 		return
 	}
 	var err error
-	if e.erasure, err = e.gate.Store.Erasure(ctx, e.ev.Session); err != nil && slices.ContainsFunc(e.hooks, (*Hook).enforced) {
+	if e.ev.Erasure, err = e.gate.Store.Erasure(ctx, e.ev.Session); err != nil && slices.ContainsFunc(e.hooks, (*Hook).enforced) {
 		e.storeFailed(err)
 	}
 }

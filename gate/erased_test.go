@@ -37,6 +37,27 @@ func TestErasedWhileJudged(t *testing.T) {
 			}
 		})
 	}
+	t.Run("with a key it is answered, too, and the key is free", func(t *testing.T) {
+		m := newMemory()
+		g := newGate(m, answers{"h": func(Input) Verdict {
+			m.erased["s"]++
+			return Verdict{Outcome: Block, Reason: "r"}
+		}}, agent(Hook{Name: "h"}))
+		d, err := g.Decide(t.Context(), stop("s"), Options{Idempotency: Request{Key: IdempotencyKey{"c", "k"}}})
+		if err != nil || d.Outcome != Block || d.GateError == nil || d.GateError.Code != SessionErased {
+			t.Errorf("%s, %v, %v", d.Outcome, d.GateError, err)
+		}
+	})
+	t.Run("as its caller looked it up", func(t *testing.T) {
+		m := newMemory()
+		m.erased["s"] = 1
+		g := newGate(m, answers{"h": block("r")}, agent(Hook{Name: "h"}))
+		ev := stop("s")
+		ev.Erasure = NeverErased
+		if d := decide(t, g, ev); d.GateError == nil || d.GateError.Code != SessionErased || len(m.records) > 0 {
+			t.Errorf("%v, %d records", d.GateError, len(m.records))
+		}
+	})
 	t.Run("one that was erased before is a new one", func(t *testing.T) {
 		m := newMemory()
 		m.erased["s"] = 3

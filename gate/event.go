@@ -144,6 +144,11 @@ type Event struct {
 	// has no meaning for an inline one.
 	TranscriptMark *TranscriptMark
 
+	// Erasure is the last erasure of Session from before anything was done for the
+	// event, as a claim of the session; 0: the gate looks it up itself. What an
+	// event leaves behind after a later one is not kept.
+	Erasure Erasure
+
 	// HostVersion is the version of the program that asks, a [PlainVersion];
 	// empty: not known yet, a transcript of the host's may tell.
 	HostVersion string

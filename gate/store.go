@@ -41,7 +41,7 @@ type Ledger interface {
 
 // Erasure tells the erasures of one session apart: it grows with each, and is
 // more than 0 before the first. A store remembers one for a day, which is longer
-// than an evaluation takes.
+// than an evaluation or an upload takes.
 type Erasure int64
 
 // NeverErased is the [Erasure] of a session of which none is remembered.
@@ -80,8 +80,9 @@ type Commit struct {
 	Erasure Erasure
 }
 
-// ErrErased is a commit of a session that was erased while it was judged.
-var ErrErased = &Error{Code: CodeNotFound, Message: "session was erased while it was judged: nothing of the evaluation is kept"}
+// ErrErased is what belongs to a session that was erased since: a commit, a claim
+// or a conversation that came too late.
+var ErrErased = &Error{Code: CodeConflict, Message: "session was erased meanwhile: nothing of this is kept"}
 
 // ErrStale is a commit whose evaluation does not fit the counts as they are.
 var ErrStale = &Error{Code: CodeConflict, Message: "counts have changed, and with them what must be evaluated"}
@@ -133,7 +134,8 @@ type RecordFilter struct {
 	Agent, Session string
 	// Agents are patterns (see [MatchName]), of which the agent matches one, and
 	// so does every other that the record's session belongs to, whose conversation
-	// the reasons may quote; nil picks all.
+	// the reasons may quote, and the one that its hooks read in the place of that
+	// (see [Record.ReadElsewhere]), which must belong to somebody; nil picks all.
 	Agents       []string
 	Event        EventName
 	Decision     Outcome
@@ -200,11 +202,13 @@ type Sessions interface {
 	SessionAgents(ctx context.Context, id string) ([]string, error)
 	// ClaimSession makes a session belong to an agent, too, unless it belongs to
 	// one of which mine says no: then nothing is stored. CodeNotFound. mine is
-	// pure, and may be called inside the transaction.
+	// pure, and may be called inside the transaction. seen is the session's last
+	// erasure from before anything was done for the claim; 0: it was not looked up.
+	// After a later one nothing is stored, and it returns [ErrErased].
 	//
 	// Claims last until the session is erased, or as long as its records where
 	// those have a retention; where its conversation is kept, as long as that.
-	ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error
+	ClaimSession(ctx context.Context, id, agent string, seen Erasure, mine func(agent string) bool) error
 }
 
 // SessionInUse is how long after its last event, or the last addition to its

@@ -11,12 +11,14 @@ type SharedTexts interface {
 	// TextState is how far the text is; the zero value if there is none.
 	TextState(ctx context.Context, key [32]byte) (TextState, error)
 	// ReplaceText makes the first n bytes of r the text, in place of what was
-	// there, under a new generation.
-	ReplaceText(ctx context.Context, key [32]byte, form string, r io.ReaderAt, n int64) (TextState, error)
+	// there, under a new generation. seen is the last erasure of the session whose
+	// hash is key, from before anything of the text was taken in; 0: it was not
+	// looked up. [ErrErased]: there was a later one, and nothing was stored.
+	ReplaceText(ctx context.Context, key [32]byte, seen Erasure, form string, r io.ReaderAt, n int64) (TextState, error)
 	// AppendText adds the first n bytes of r to the text as it is in state, or
 	// begins it if that is zero. [ErrTextChanged]: it is not so any more, and
-	// nothing was added.
-	AppendText(ctx context.Context, key [32]byte, state TextState, form string, r io.ReaderAt, n int64) (TextState, error)
+	// nothing was added. seen and [ErrErased] as in ReplaceText.
+	AppendText(ctx context.Context, key [32]byte, seen Erasure, state TextState, form string, r io.ReaderAt, n int64) (TextState, error)
 	// ReadText writes the text from the byte state.Bytes on, and answers the
 	// state it has written up to. [ErrTextChanged]: it is of another generation.
 	// After an error a part may have been written.

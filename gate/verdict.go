@@ -73,6 +73,7 @@ const (
 	StoreUnavailable     FailureCode = "store_unavailable"
 	SessionErased        FailureCode = "session_erased"
 	BadQuery             FailureCode = "bad_query"
+	NotPermitted         FailureCode = "not_permitted"
 	Internal             FailureCode = "internal"
 )
 
@@ -80,7 +81,7 @@ const (
 var FailureCodes = []FailureCode{Timeout, ModelUnavailable, ModelRateLimited, ModelRefused, ModelTruncated,
 	BadVerdict, BadOutput, BadExpression, NonzeroExit, Signalled, InterpreterMissing, ScriptMissing, OutputTooLarge, SandboxUnavailable,
 	HTTPStatus, HTTPUnreachable, EgressDenied, TranscriptUnreadable, BudgetExhausted, Overloaded, UnknownAgent,
-	BodyTooLarge, StoreUnavailable, SessionErased, BadQuery, Internal}
+	BodyTooLarge, StoreUnavailable, SessionErased, BadQuery, NotPermitted, Internal}
 
 // Failure is why something could not be asked. The message is for a person,
 // holds no secret and is never empty.

@@ -74,7 +74,7 @@ func stopOf(agent, session string) string {
 type urlHost struct{}
 
 func (urlHost) Decode(_ []byte, q HostQuery) (gate.Event, error) {
-	ev := gate.Event{Name: gate.EventName(cmp.Or(q.Event, "Stop")), Protocol: "plain", Agent: q.Agent, Session: q.Session, AgentType: q.Tool, SubAgent: q.Tool,
+	ev := gate.Event{Name: gate.EventName(cmp.Or(q.Event, "Stop")), Protocol: "plain", Agent: cmp.Or(q.Agent, gate.DefaultAgent), Session: q.Session, AgentType: q.Tool, SubAgent: q.Tool,
 		TranscriptPath: q.Cwd}
 	if q.Transcript != "" {
 		ev.TranscriptPath, ev.TranscriptSession = "", q.Transcript
@@ -123,7 +123,7 @@ var everyRoute = map[string]rights{
 	"POST /api/v1/threads/:thread/hooks/:hook/deactivate": {gate.AdminScope, "/api/v1/threads/s-mine/hooks/h/deactivate", "{}", "", 200, 404},
 
 	"POST /v1/evaluate":        {gate.EvaluateScope, "/v1/evaluate", stopOf("mine", "s-mine"), "", 200, 403},
-	"POST /v1/hooks/:protocol": {gate.EvaluateScope, "/v1/hooks/plain?agent=mine&session=s-mine", "{}", "", 200, 403},
+	"POST /v1/hooks/:protocol": {gate.EvaluateScope, "/v1/hooks/plain?agent=mine&session=s-mine", "{}", "", 200, 200}, // a host would take an error for "allow"
 	"POST /v1/dry-run":         {gate.AdminScope, "/v1/dry-run", `{"hook_event_name":"Stop","spec":{"name":"mine"}}`, "", 200, 403},
 	"POST /v1/validate":        {gate.ReadScope, "/v1/validate", "{}", "", 200, 0},
 

@@ -119,6 +119,23 @@ func TestWarningsOfWhatIsNotServed(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotServedIsNotForTheLimited: it names what the server may reach.
+func TestWhatIsNotServedIsNotForTheLimited(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) {
+		login := o.Login.(tokens)
+		login["reads-mine"] = gate.Caller{Name: "reads-mine", Scopes: []gate.Scope{gate.ReadScope}, Agents: []string{"mine"}}
+		o.Unserved = func(*gate.Spec) []gate.Finding {
+			return []gate.Finding{{Severity: gate.SeverityWarning, Message: "not here"}}
+		}
+	})
+	for who, want := range map[string]int{"read": 2, "admin": 2, "mine": 2, "reads-mine": 1} {
+		rec := w.must(t, 200, "POST", "/v1/validate?dialect=claude-code", `{"odd":[],"PreToolUse":["claude"]}`, as(who))
+		if got := fields(t, rec)["findings"].([]any); len(got) != want {
+			t.Errorf("%s is told %v, want %d findings", who, got, want)
+		}
+	}
+}
+
 func TestAttachedHooksConditions(t *testing.T) {
 	w := newWorld(t)
 	for _, target := range []string{attached + "ax-code", network} {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/labstack/echo/v4"
@@ -18,13 +19,13 @@ import (
 
 // claim makes a session that the request writes to belong to the agent that the
 // request names, or the only one that its caller has, or else to nobody.
-func (s *Server) claim(c echo.Context, session string) error {
+func (s *Server) claim(c echo.Context, session string, seen gate.Erasure) error {
 	who, agent := callerOf(c), c.QueryParam("agent")
 	switch {
 	case agent == "" && c.QueryParams().Has("agent"):
 		return gate.Errorf(gate.CodeValidation, "query parameter agent is empty: name the agent, or leave it out")
 	case agent == "" && !who.Limited():
-		return s.claimFor(c.Request().Context(), who, session, gate.Nobody)
+		return s.claimFor(c.Request().Context(), who, session, gate.Nobody, seen)
 	case agent == "":
 		var one bool
 		if agent, one = who.OnlyAgent(); !one {
@@ -37,11 +38,12 @@ func (s *Server) claim(c echo.Context, session string) error {
 	if !who.Owns(agent) {
 		return notYours(agent)
 	}
-	return s.claimFor(c.Request().Context(), who, session, agent)
+	return s.claimFor(c.Request().Context(), who, session, agent, seen)
 }
 
-// claimFor makes a session belong to one of the caller's agents.
-func (s *Server) claimFor(ctx context.Context, who gate.Caller, session, agent string) error {
+// claimFor makes a session belong to one of the caller's agents, unless it was erased
+// since seen.
+func (s *Server) claimFor(ctx context.Context, who gate.Caller, session, agent string, seen gate.Erasure) error {
 	agents, err := s.opt.Store.SessionAgents(ctx, session)
 	switch {
 	case err != nil:
@@ -62,13 +64,14 @@ func (s *Server) claimFor(ctx context.Context, who gate.Caller, session, agent s
 			return err
 		}
 	}
-	return s.opt.Store.ClaimSession(ctx, session, agent, who.Owns)
+	return s.opt.Store.ClaimSession(ctx, session, agent, seen, who.Owns)
 }
 
 // confine holds an event to its caller's agents: the agent that it is about, and
 // the one that its sub-agent's end is moved to; its session, and the
 // conversation that it names. Errors are a [*gate.Error], or a [*gate.Failure]
-// where the store does not say whose the session is.
+// where the store does not say whose the session is, or the session was erased just
+// now.
 func (s *Server) confine(c echo.Context, ev *gate.Event) error {
 	who := callerOf(c)
 	if !who.Limited() {
@@ -93,13 +96,31 @@ func (s *Server) confine(c echo.Context, ev *gate.Event) error {
 		if session == "" {
 			continue
 		}
-		err := s.claimFor(c.Request().Context(), who, session, agent)
-		if gate.CodeOf(err) == gate.CodeInternal && err != nil {
-			return &gate.Failure{Code: gate.StoreUnavailable, Message: err.Error()}
+		seen, err := s.opt.Store.Erasure(c.Request().Context(), session)
+		if err == nil {
+			err = s.claimFor(c.Request().Context(), who, session, agent, seen)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, gate.ErrErased):
+			return &gate.Failure{Code: gate.SessionErased, Message: err.Error()}
+		case err != nil && gate.CodeOf(err) == gate.CodeInternal:
+			return &gate.Failure{Code: gate.StoreUnavailable, Message: err.Error()}
+		case err != nil:
 			return err
+		}
+		if session == ev.Session {
+			ev.Erasure = seen
 		}
 	}
 	return nil
+}
+
+// confineHost is confine for a host: what its credential may not do is the gate's to
+// answer, for the host would take an error for "allow".
+func (s *Server) confineHost(c echo.Context, ev *gate.Event) error {
+	err := s.confine(c, ev)
+	if e, ok := errors.AsType[*gate.Error](err); ok {
+		return &gate.Failure{Code: gate.NotPermitted, Message: e.Message}
+	}
+	return err
 }

@@ -15,7 +15,10 @@ import (
 // TestAnEventKeepsToItsCallersAgents: whatever an event names, a limited caller
 // reaches nothing of another agent by it.
 func TestAnEventKeepsToItsCallersAgents(t *testing.T) {
-	plain := func(o *Options) { o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true } }
+	plain := func(o *Options) {
+		o.Gate.OnGateError = gate.FailBlock // what a host is answered that reaches for more, since it takes a 4xx for "allow"
+		o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+	}
 	for name, c := range map[string]struct {
 		target, body string
 		want         int
@@ -32,11 +35,11 @@ func TestAnEventKeepsToItsCallersAgents(t *testing.T) {
 		"a conversation that is nobody's":      {"/v1/evaluate", stopOf("mine", "s-nobodys"), 404, "not known"},
 		"a sub-agent's end, of its own":        {"/v1/hooks/plain?event=SubagentStop&agent=mine&tool=mine&session=new", "{}", 200, ""},
 		"a sub-agent without a spec":           {"/v1/hooks/plain?event=SubagentStop&agent=mine&tool=helper&session=new", "{}", 200, ""},
-		"a sub-agent's end, moved to another":  {"/v1/hooks/plain?event=SubagentStop&agent=mine&tool=theirs&session=new", "{}", 403, "limited"},
+		"a sub-agent's end, moved to another":  {"/v1/hooks/plain?event=SubagentStop&agent=mine&tool=theirs&session=new", "{}", 200, "block"},
 		"host: its own":                        {"/v1/hooks/plain?agent=mine&session=s-mine", "{}", 200, ""},
-		"host: another agent":                  {"/v1/hooks/plain?agent=theirs&session=new", "{}", 403, "limited"},
-		"host: another's session":              {"/v1/hooks/plain?agent=mine&session=s-theirs", "{}", 404, "not known"},
-		"host: another's upload":               {"/v1/hooks/plain?agent=mine&session=new&transcript=s-theirs", "{}", 404, "not known"},
+		"host: another agent":                  {"/v1/hooks/plain?agent=theirs&session=new", "{}", 200, "block"},
+		"host: another's session":              {"/v1/hooks/plain?agent=mine&session=s-theirs", "{}", 200, "block"},
+		"host: another's upload":               {"/v1/hooks/plain?agent=mine&session=new&transcript=s-theirs", "{}", 200, "block"},
 		"host: its own upload":                 {"/v1/hooks/plain?agent=mine&session=new&transcript=s-mine", "{}", 200, ""},
 		"dry run: another's session":           {"/v1/dry-run", `{"hook_event_name":"Stop","session_id":"s-theirs","spec":{"name":"mine"}}`, 404, "not known"},
 		"dry run: an agent-level hook, theirs": {"/v1/dry-run", `{"hook_event_name":"Stop","agent_name":"theirs","spec":{"name":"h","type":"GlobalHook"}}`, 403, "limited"},
@@ -51,7 +54,7 @@ func TestAnEventKeepsToItsCallersAgents(t *testing.T) {
 			if rec.Code != c.want || !strings.Contains(rec.Body.String(), c.says) {
 				t.Errorf("%d %s, want %d with %q", rec.Code, rec.Body, c.want, c.says)
 			}
-			if stored := len(w.store.records) - before; (stored == 1) != (c.want == 200) {
+			if stored := len(w.store.records) - before; (stored == 1) != (c.want == 200 && !strings.Contains(rec.Body.String(), `"block"`)) {
 				t.Errorf("%d records", stored)
 			}
 			if owners := w.store.owners["s-theirs"]; !slices.Equal(owners, []string{"theirs"}) {

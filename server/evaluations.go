@@ -92,14 +92,25 @@ func (s *Server) getEvaluationTranscript(c echo.Context) error {
 }
 
 // mayRead reports whether a record is its caller's to read: its agent is, and every
-// other that its session belongs to, since the judge has read what those said.
+// other that its session belongs to, since the judge has read what those said; and so
+// of the session whose conversation was read in the place of its own, which may be
+// nobody's any more, and is then for nobody who is limited.
 func (s *Server) mayRead(c echo.Context, rec gate.Record) (bool, error) {
 	who := callerOf(c)
-	if !who.Limited() || !who.Owns(rec.Agent) || rec.Session == "" {
+	if !who.Limited() || !who.Owns(rec.Agent) {
 		return who.Owns(rec.Agent), nil
 	}
-	agents, err := s.opt.Store.SessionAgents(c.Request().Context(), rec.Session)
-	return err == nil && who.OwnsAll(agents), err
+	elsewhere := rec.ReadElsewhere()
+	for _, session := range []string{rec.Session, elsewhere} {
+		if session == "" {
+			continue
+		}
+		agents, err := s.opt.Store.SessionAgents(c.Request().Context(), session)
+		if err != nil || !who.OwnsAll(agents) || session == elsewhere && len(agents) == 0 {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 var (

@@ -46,8 +46,8 @@ func (s *Server) exportEvaluations(c echo.Context) error {
 			filter.Limit = min(most-sent, exportPage)
 		}
 		filter.Cursor, err = gate.WholeRecords(c.Request().Context(), s.opt.Store, filter, func(r gate.Record) error {
-			if !who.Owns(r.Agent) { // the store has kept to that; this is so whatever store it is
-				return nil
+			if seen, err := s.mayRead(c, r); err != nil || !seen { // the store has kept to that; this is so whatever store it is
+				return err
 			}
 			line, err := json.Marshal(r) // is one line, whatever the payload is
 			if err != nil {

@@ -44,6 +44,8 @@ type memory struct {
 	erased   map[string]gate.Erasure
 
 	overrides map[string]gate.Override
+
+	last bool // a session's state has its last decisions
 }
 
 type reservation struct {
@@ -197,7 +199,7 @@ func (m *memory) Records(_ context.Context, f gate.RecordFilter) ([]gate.RecordS
 	}
 	var items []gate.RecordSummary
 	for _, r := range slices.Backward(m.records) {
-		if (f.Session == "" || f.Session == r.Session) && (f.Agents == nil || gate.Caller{Agents: f.Agents}.OwnsAll(append([]string{r.Agent}, m.owners[r.Session]...))) && (f.Agent == "" || f.Agent == r.Agent) && (f.Decision == "" || f.Decision == r.Outcome) && (f.Event == "" || f.Event == r.Event) {
+		if (f.Session == "" || f.Session == r.Session) && (f.Agents == nil || m.ownedBy(gate.Caller{Agents: f.Agents}, r)) && (f.Agent == "" || f.Agent == r.Agent) && (f.Decision == "" || f.Decision == r.Outcome) && (f.Event == "" || f.Event == r.Event) {
 			items = append(items, r.Summary())
 		}
 	}
@@ -205,6 +207,11 @@ func (m *memory) Records(_ context.Context, f gate.RecordFilter) ([]gate.RecordS
 		return items[:f.Limit], "2", m.down
 	}
 	return items, "", m.down
+}
+
+func (m *memory) ownedBy(who gate.Caller, r gate.Record) bool {
+	other := r.ReadElsewhere()
+	return who.OwnsAll(append([]string{r.Agent}, m.owners[r.Session]...)) && (other == "" || m.owners[other] != nil && who.OwnsAll(m.owners[other]))
 }
 
 func (m *memory) SetActive(_ context.Context, session, hook string, active bool, by gate.Actor) error {
@@ -270,6 +277,11 @@ func (m *memory) Session(_ context.Context, id string) (gate.SessionState, error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	state := gate.SessionState{Session: id, ActiveHooks: m.active[id]}
+	for _, r := range slices.Backward(m.records) {
+		if r.Session == id && m.last {
+			state.Last = append(state.Last, r.Summary())
+		}
+	}
 	for k, c := range m.counts {
 		if k.Session == id {
 			state.Agents = append(state.Agents, gate.AgentCounts{Agent: k.Agent, StopHookActive: c.StopHookActive(), StopRejectionCount: c.StopRejections})
@@ -302,39 +314,43 @@ func (m *memory) Close() error               { return nil }
 // shelf keeps transcripts in memory, for both the gate and the server.
 type shelf struct {
 	mu    sync.Mutex
+	store *memory // which knows of erasures
 	texts map[string]string
 	types []string // content types, in order of upload
 }
 
-func (f *shelf) put(session, contentType string, r io.Reader, before string) (int64, int64, error) {
+func (f *shelf) put(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader, before string) (int64, int64, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return 0, 0, fmt.Errorf("reading the upload: %w", err)
+	}
+	if last, err := f.store.Erasure(ctx, session); err != nil || last > seen {
+		return 0, 0, cmp.Or(err, error(gate.ErrErased))
 	}
 	f.types = append(f.types, contentType)
 	f.texts[session] = before + string(b)
 	return int64(len(f.texts[session])), int64(strings.Count(f.texts[session], "\n")), nil
 }
 
-func (f *shelf) Replace(_ context.Context, session, contentType string, r io.Reader) (int64, int64, error) {
+func (f *shelf) Replace(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (int64, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.put(session, contentType, r, "")
+	return f.put(ctx, session, seen, contentType, r, "")
 }
 
-func (f *shelf) Append(_ context.Context, session, contentType string, r io.Reader) (int64, int64, error) {
+func (f *shelf) Append(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (int64, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.put(session, contentType, r, f.texts[session])
+	return f.put(ctx, session, seen, contentType, r, f.texts[session])
 }
 
-func (f *shelf) AppendFile(_ context.Context, session, _ string, at int64, _ string, r io.Reader) (int64, int64, error) {
+func (f *shelf) AppendFile(ctx context.Context, session string, seen gate.Erasure, _ string, at int64, _ string, r io.Reader) (int64, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if int64(len(f.texts[session])) != at {
 		return 0, 0, gate.Errorf(gate.CodeConflict, "not %d bytes", at)
 	}
-	return f.put(session, "text/plain", r, f.texts[session])
+	return f.put(ctx, session, seen, "text/plain", r, f.texts[session])
 }
 
 func (f *shelf) Read(_ context.Context, session string) (io.ReadCloser, int64, int64, error) {
@@ -527,7 +543,8 @@ func dialectOf(_ string, body []byte) (gate.Dialect, error) {
 
 func newWorld(t testing.TB, change ...func(*Options)) *world {
 	t.Helper()
-	w := &world{store: newMemory(), shelf: &shelf{texts: map[string]string{}}, log: &bytes.Buffer{}}
+	w := &world{store: newMemory(), log: &bytes.Buffer{}}
+	w.shelf = &shelf{store: w.store, texts: map[string]string{}}
 	w.judge = func(context.Context, gate.Input) gate.Verdict { return gate.Verdict{Outcome: gate.Allow} }
 	policies := &gate.Policies{}
 	metrics := NewMetrics(policies)

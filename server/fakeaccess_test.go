@@ -29,11 +29,14 @@ func (m *memory) SessionAgents(_ context.Context, id string) ([]string, error) {
 	return slices.Clone(m.owners[id]), m.down
 }
 
-func (m *memory) ClaimSession(_ context.Context, id, agent string, mine func(string) bool) error {
+func (m *memory) ClaimSession(_ context.Context, id, agent string, seen gate.Erasure, mine func(string) bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.down != nil {
 		return m.down
+	}
+	if seen != 0 && seen < gate.NeverErased+m.erased[id] {
+		return gate.ErrErased
 	}
 	for _, a := range m.owners[id] {
 		if !mine(a) {

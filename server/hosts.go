@@ -62,7 +62,7 @@ func (s *Server) hook(c echo.Context) error {
 	}
 	q, deadline, wrong := hostQuery(c.Request())
 	var ev gate.Event
-	confined := false
+	asked, confined := false, false // by confine
 	err = s.contain(func(c echo.Context) error {
 		return s.admit(c.Request(), func(body []byte) error {
 			var err error
@@ -73,16 +73,14 @@ func (s *Server) hook(c echo.Context) error {
 				if err := unknownEvent(protocol, body, q); err != nil {
 					return err
 				}
-				return s.decideForHost(c, protocol, ev, deadline) // no hook is about it, and nothing is stored
+				return s.decideForHost(c, protocol, ev, deadline, nil) // no hook is about it, and nothing is stored
 			}
-			if wrong != nil {
-				return wrong
-			}
-			if err := s.confine(c, &ev); err != nil {
+			asked = true
+			if err := s.confineHost(c, &ev); err != nil {
 				return err
 			}
 			confined = true
-			return s.decideForHost(c, protocol, ev, deadline)
+			return s.decideForHost(c, protocol, ev, deadline, wrong)
 		})
 	}, c)
 	failure := hostsFailure(err)
@@ -91,10 +89,10 @@ func (s *Server) hook(c echo.Context) error {
 	}
 	if ev.Name == "" { // not read, as what there is no room for
 		ev, _ = protocol.Decode([]byte("{}"), q)
-		confined = false
+		asked, confined = false, false
 	}
-	if !confined && failure.Code != gate.StoreUnavailable { // which confine itself has met
-		confined = s.contain(func(c echo.Context) error { return s.confine(c, &ev) }, c) == nil
+	if !asked {
+		confined = s.contain(func(c echo.Context) error { return s.confineHost(c, &ev) }, c) == nil
 	}
 	d, _ := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) {
 		if !confined {
@@ -131,11 +129,12 @@ func (s *Server) refuse(ctx context.Context, ev gate.Event, failure *gate.Failur
 	return s.opt.Gate.Fail(ctx, ev, failure)
 }
 
-func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Event, deadline time.Duration) error {
+// decideForHost answers an event as the hooks do; wrong is what was wrong with its URL.
+func (s *Server) decideForHost(c echo.Context, protocol HostProtocol, ev gate.Event, deadline time.Duration, wrong *gate.Failure) error {
 	d, err := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) {
 		ctx, cancel := context.WithTimeout(ctx, deadline)
 		defer cancel()
-		return s.opt.Gate.DecideForHost(ctx, ev, gate.Options{Caller: c.Request().Context()})
+		return s.opt.Gate.DecideForHost(ctx, ev, gate.Options{Caller: c.Request().Context(), Failure: wrong})
 	})
 	if err != nil {
 		panic(http.ErrAbortHandler) // nobody is there to be answered
@@ -182,33 +181,36 @@ func (s *Server) unknownProtocol(name string) error {
 
 // hostsFailure is what of an error is the gate's to answer: a size or a load that
 // it does not take, a lock-out, which strangers at the host's address may have
-// brought about, or a fault of its own.
+// brought about, or a fault of its own. nil: it is the request's, by DESIGN §5's list
+// of what a host may be told by a status.
 func hostsFailure(err error) *gate.Failure {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, errPanicked) {
 		return &gate.Failure{Code: gate.Internal, Message: "the gate panicked: its log says where"}
 	}
 	if failure, ok := errors.AsType[*gate.Failure](err); ok {
 		return failure
 	}
-	e, ok := errors.AsType[*gate.Error](err)
-	if !ok {
+	switch gate.CodeOf(err) {
+	case gate.CodeInvalidJSON, gate.CodeValidation, gate.CodeUnsupportedMediaType, gate.CodeUnauthenticated, gate.CodeForbidden:
 		return nil
-	}
-	switch e.Code {
 	case gate.CodeBodyTooLarge:
-		return &gate.Failure{Code: gate.BodyTooLarge, Message: e.Message}
+		return &gate.Failure{Code: gate.BodyTooLarge, Message: err.Error()}
 	case gate.CodeOverloaded, gate.CodeRateLimited:
-		return &gate.Failure{Code: gate.Overloaded, Message: e.Message}
+		return &gate.Failure{Code: gate.Overloaded, Message: err.Error()}
 	}
-	return nil
+	return &gate.Failure{Code: gate.Internal, Message: err.Error()}
 }
 
 var hostsQuery = append(anyOf("agent", "event", "session", "tool", "cwd", "project", "transcript", "deadline"),
 	oneOf("stale", booleans...), oneOf("unattended", booleans...))
 
 // hostQuery reads what the URL says, as much of it as is right. What is wrong with
-// it is the gate's to answer, for the host would go on: with its agent misspelt it
-// would be gated as another.
+// it is the gate's to answer, for the host would go on. An agent that is named once
+// is the agent still; else nobody knows whose event it is, and it is the default
+// agent's, whose hooks are those of the agent level, which are every agent's.
 func hostQuery(r *http.Request) (q HostQuery, deadline time.Duration, wrong *gate.Failure) {
 	v := r.URL.Query()
 	q = HostQuery{Agent: v.Get("agent"), Event: v.Get("event"), Session: v.Get("session"), Tool: v.Get("tool"), Cwd: v.Get("cwd"), Project: v.Get("project"),
@@ -225,6 +227,9 @@ func hostQuery(r *http.Request) (q HostQuery, deadline time.Duration, wrong *gat
 		} else {
 			deadline = time.Duration(seconds * float64(time.Second))
 		}
+	}
+	if len(v["agent"]) > 1 {
+		q.Agent = ""
 	}
 	if err != nil {
 		wrong = &gate.Failure{Code: gate.BadQuery, Message: err.Error()}

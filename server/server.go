@@ -136,14 +136,16 @@ type Check struct {
 type Transcripts interface {
 	// Replace stores r as the session's conversation; contentType is
 	// text/plain, application/x-ndjson or application/json. It answers the
-	// size of what is stored now. What could not be read whole changes nothing.
-	Replace(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error)
+	// size of what is stored now. What could not be read whole changes nothing. seen
+	// is the session's last erasure from before anything was done for the upload:
+	// [gate.ErrErased], there was a later one, and nothing is kept.
+	Replace(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (bytes, lines int64, err error)
 	// Append adds r to it, in the same manner.
-	Append(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error)
+	Append(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (bytes, lines int64, err error)
 	// AppendFile adds a part of a host's session file, which begins at the byte
 	// at of it, and after is the sum of what stands before; from 0 on it replaces
 	// what was there. CodeConflict: something else is there.
-	AppendFile(ctx context.Context, session, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error)
+	AppendFile(ctx context.Context, session string, seen gate.Erasure, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error)
 	// Read opens the text.
 	Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error)
 	// ReadFor opens the text of what a record's hooks could read of its uploaded
@@ -176,6 +178,7 @@ type Server struct {
 	endRun    context.CancelFunc
 	pace      time.Duration // how long a body may take, a streamed one stand still
 	leaseTime time.Duration // of an idempotency key
+	taking    time.Duration // how long an upload may take altogether
 }
 
 // New checks the options and makes a server that serves nothing yet.
@@ -199,7 +202,7 @@ func New(opt Options) (*Server, error) {
 	var random [4]byte
 	rand.Read(random[:]) // never fails (crypto/rand)
 	s := &Server{opt: opt, log: opt.Log, metrics: opt.Metrics, idPrefix: hex.EncodeToString(random[:]) + "-",
-		pace: 60 * time.Second, leaseTime: 30 * time.Second}
+		pace: 60 * time.Second, leaseTime: 30 * time.Second, taking: 12 * time.Hour}
 	s.metrics.limit.Set(float64(l.InFlight))
 	s.metrics.build.WithLabelValues(opt.Version).Set(1)
 	s.running, s.endRun = context.WithCancel(context.Background())

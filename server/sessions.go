@@ -19,7 +19,7 @@ type transcriptSize struct {
 	Lines   int64  `json:"lines"`
 }
 
-type store func(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error)
+type store func(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (bytes, lines int64, err error)
 
 // appendTranscript adds to a conversation: messages or text, or with format= a
 // part of a host's own session file.
@@ -32,13 +32,14 @@ func (s *Server) appendTranscript(c echo.Context) error {
 	if err != nil || at < 0 {
 		return gate.Errorf(gate.CodeValidation, "at is %q, want the byte of the file at which this part begins", c.QueryParam("at"))
 	}
-	return s.upload(func(ctx context.Context, session, _ string, r io.Reader) (int64, int64, error) {
-		return s.opt.Transcripts.AppendFile(ctx, session, format, at, c.QueryParam("after"), r)
+	return s.upload(func(ctx context.Context, session string, seen gate.Erasure, _ string, r io.Reader) (int64, int64, error) {
+		return s.opt.Transcripts.AppendFile(ctx, session, seen, format, at, c.QueryParam("after"), r)
 	})(c)
 }
 
 // upload streams a conversation into the store, never whole in memory. Its own
-// limit is not the one for evaluations (fault G37).
+// limit is not the one for evaluations (fault G37). It takes its time: if its session
+// is erased meanwhile, neither the conversation nor the claim comes back.
 func (s *Server) upload(into store) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		session, err := segment(c, "session")
@@ -49,13 +50,20 @@ func (s *Server) upload(into store) echo.HandlerFunc {
 		if r.ContentLength > limit {
 			return tooLargeError(limit)
 		}
-		if err := s.claim(c, session); err != nil {
+		// A store remembers an erasure for a day, see [gate.Erasure].
+		ctx, cancel := context.WithTimeout(r.Context(), s.taking)
+		defer cancel()
+		seen, err := s.opt.Store.Erasure(ctx, session)
+		if err != nil {
+			return err
+		}
+		if err := s.claim(c, session, seen); err != nil {
 			return err
 		}
 		r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, limit)
 		body := s.paced(c)
 		size := transcriptSize{Session: session}
-		size.Bytes, size.Lines, err = into(r.Context(), session, mediaType(r), body)
+		size.Bytes, size.Lines, err = into(ctx, session, seen, mediaType(r), body)
 		switch {
 		case err == nil:
 			return s.answer(c, http.StatusOK, size)
@@ -114,6 +122,12 @@ func (s *Server) getSession(c echo.Context) error {
 	known := err == nil
 	if err != nil && gate.CodeOf(err) != gate.CodeNotFound {
 		return err
+	}
+	if who := callerOf(c); who.Limited() && len(state.Last) > 0 { // hooks may have read what is another's
+		state.Last, _, err = s.opt.Store.Records(ctx, gate.RecordFilter{Session: id, Agents: who.Agents, Limit: len(state.Last)})
+		if err != nil {
+			return err
+		}
 	}
 	body := session{SessionState: state}
 	body.Override, err = s.overrideOf(ctx, id)

@@ -15,7 +15,7 @@ func (s *Server) validate(c echo.Context) error {
 	d := gate.Dialect(c.QueryParam("dialect"))
 	media := mediaType(c.Request())
 	return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
-		findings, err := s.examine(d, media, body)
+		findings, err := s.examine(c, d, media, body)
 		if err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func (s *Server) validate(c echo.Context) error {
 
 // examine is what is to be said of a document: of a dialect, or, where that is
 // empty, of the one that it has the form of.
-func (s *Server) examine(d gate.Dialect, media string, body []byte) (findings []gate.Finding, err error) {
+func (s *Server) examine(c echo.Context, d gate.Dialect, media string, body []byte) (findings []gate.Finding, err error) {
 	if d == "" && media == typeJSON {
 		d, findings = s.recognize(body)
 	}
@@ -46,7 +46,7 @@ func (s *Server) examine(d gate.Dialect, media string, body []byte) (findings []
 	if of := findingsOf(err); of != nil {
 		return of, nil
 	}
-	return s.withUnserved(spec, findings), err
+	return s.withUnserved(c, spec, findings), err
 }
 
 // recognize is the dialect that JSON has the form of, or what is to be said where

@@ -36,16 +36,16 @@ func TestAppendingCostsWhatIsAppended(t *testing.T) {
 		more  func(at int64, after string) (Size, error)
 	}{
 		{"text", func() error {
-			_, err := s.Replace(t.Context(), "text", "text/plain", strings.NewReader("begin\n"))
+			_, err := s.Replace(t.Context(), "text", 0, "text/plain", strings.NewReader("begin\n"))
 			return err
 		}, func(int64, string) (Size, error) {
-			return s.Append(t.Context(), "text", "text/plain", strings.NewReader(part))
+			return s.Append(t.Context(), "text", 0, "text/plain", strings.NewReader(part))
 		}},
 		{"file", func() error {
-			_, err := s.AppendFile(t.Context(), "file", formatCodex, 0, "", strings.NewReader("begin\n"))
+			_, err := s.AppendFile(t.Context(), "file", 0, formatCodex, 0, "", strings.NewReader("begin\n"))
 			return err
 		}, func(at int64, after string) (Size, error) {
-			return s.AppendFile(t.Context(), "file", formatCodex, at, after, strings.NewReader(part))
+			return s.AppendFile(t.Context(), "file", 0, formatCodex, at, after, strings.NewReader(part))
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

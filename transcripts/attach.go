@@ -20,7 +20,8 @@ import (
 //
 // An inline transcript replaces the session's. It is kept for this event alone
 // where there is no session, in a dry run, which changes nothing, and inside a
-// sub-agent, whose conversation is not the session's.
+// sub-agent, whose conversation is not the session's; and where the session was
+// erased since the event came, or nobody could say whether it was.
 func (s *Store) Attach(ctx context.Context, ev *gate.Event) (gate.Transcript, error) {
 	inline := bytes.TrimSpace(ev.InlineTranscript)
 	var v *view
@@ -61,17 +62,29 @@ func (s *Store) attachInline(ctx context.Context, ev *gate.Event, inline []byte)
 	if err != nil {
 		return nil, inEvent(err)
 	}
-	if ev.Session == "" || ev.Dry || !ev.MainAgent() {
+	if ev.Session == "" || ev.Dry || !ev.MainAgent() || s.erasure != nil && ev.Erasure == 0 {
 		return s.temporary(sp), nil
 	}
-	defer sp.discard()
+	v, err := s.keepInline(ctx, ev, sp)
+	if errors.Is(err, gate.ErrErased) {
+		return s.temporary(sp), nil
+	}
+	sp.discard()
+	return v, err
+}
+
+// keepInline makes an inline transcript the session's.
+func (s *Store) keepInline(ctx context.Context, ev *gate.Event, sp *spool) (*view, error) {
 	k := keyOf(ev.Session)
 	unlock, err := s.writer(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	m, err := s.commitReplace(ctx, k, sp)
+	if err := s.unerased(ctx, ev.Session, ev.Erasure); err != nil {
+		return nil, storing(err)
+	}
+	m, err := s.commitReplace(ctx, k, ev.Erasure, sp)
 	if err == nil && m.View == "" { // it is shared, and not here
 		_, err = s.current(ctx, k)
 	}

@@ -304,7 +304,7 @@ func TestRawPath(t *testing.T) {
 	if v := attach(t, s, &gate.Event{Session: "s"}); v.RawPath() != v.Path() {
 		t.Errorf("a text's raw path is %q, its path %q", v.RawPath(), v.Path())
 	}
-	if _, err := s.Append(t.Context(), "s", ndjson, strings.NewReader(`{"role":"user"}`)); err != nil {
+	if _, err := s.Append(t.Context(), "s", 0, ndjson, strings.NewReader(`{"role":"user"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if v := attach(t, s, &gate.Event{Session: "s"}); v.RawPath() != "" {
@@ -324,7 +324,7 @@ func TestClosedStoreFailsPlainly(t *testing.T) {
 	if _, err := s.Attach(t.Context(), &gate.Event{Session: "s"}); err == nil {
 		t.Error("Attach after Close gives no error")
 	}
-	if _, err := s.Replace(t.Context(), "s", text, strings.NewReader("y")); err == nil {
+	if _, err := s.Replace(t.Context(), "s", 0, text, strings.NewReader("y")); err == nil {
 		t.Error("Replace after Close gives no error")
 	}
 }

@@ -68,7 +68,7 @@ func BenchmarkGrep(b *testing.B) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.Replace(b.Context(), "bench", "text/plain", f); err != nil {
+	if _, err := s.Replace(b.Context(), "bench", 0, "text/plain", f); err != nil {
 		b.Fatal(err)
 	}
 	f.Close()
@@ -151,7 +151,7 @@ func BenchmarkReadFile(b *testing.B) {
 		conversation(w, benchBytes())
 		w.Close()
 	}()
-	size, err := s.Replace(b.Context(), "bench", "text/plain", r)
+	size, err := s.Replace(b.Context(), "bench", 0, "text/plain", r)
 	if err != nil {
 		b.Fatal(err)
 	}

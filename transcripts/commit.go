@@ -117,10 +117,10 @@ func longEnough(f *os.File, want int64) error {
 
 // commitReplace makes the spooled view the session's. The caller is the
 // session's only writer.
-func (s *Store) commitReplace(ctx context.Context, k key, sp *spool) (meta, error) {
+func (s *Store) commitReplace(ctx context.Context, k key, seen gate.Erasure, sp *spool) (meta, error) {
 	m := meta{Plain: sp.plain, AsText: sp.asText, Format: sp.format}
 	if s.shared != nil {
-		state, err := s.shared.ReplaceText(ctx, k, m.form(), sp.file, sp.index.bytes)
+		state, err := s.shared.ReplaceText(ctx, k, seen, m.form(), sp.file, sp.index.bytes)
 		if err != nil {
 			return meta{}, err
 		}
@@ -170,13 +170,13 @@ func (s *Store) keep(k key, m meta, sp *spool) (meta, error) {
 
 // commitAppend adds the spooled text to the session's view. The caller is the
 // session's only writer.
-func (s *Store) commitAppend(ctx context.Context, k key, sp *spool) (meta, error) {
-	return s.commitFitting(ctx, k, sp, func(meta) error { return nil })
+func (s *Store) commitAppend(ctx context.Context, k key, seen gate.Erasure, sp *spool) (meta, error) {
+	return s.commitFitting(ctx, k, seen, sp, func(meta) error { return nil })
 }
 
 // commitFitting is commitAppend to a view that fits says yes to; without one, to
 // the zero value.
-func (s *Store) commitFitting(ctx context.Context, k key, sp *spool, fits func(meta) error) (meta, error) {
+func (s *Store) commitFitting(ctx context.Context, k key, seen gate.Erasure, sp *spool, fits func(meta) error) (meta, error) {
 	for {
 		m, err := s.current(ctx, k)
 		if err != nil {
@@ -197,7 +197,7 @@ func (s *Store) commitFitting(ctx context.Context, k key, sp *spool, fits func(m
 		}
 		if s.shared != nil {
 			state := gate.TextState{Generation: m.Generation, Bytes: m.Bytes}
-			now, err := s.shared.AppendText(ctx, k, state, next.form(), gapped{gap, sp.file}, int64(len(gap))+sp.index.bytes)
+			now, err := s.shared.AppendText(ctx, k, seen, state, next.form(), gapped{gap, sp.file}, int64(len(gap))+sp.index.bytes)
 			if errors.Is(err, gate.ErrTextChanged) {
 				continue // another replica was quicker: after that
 			}

@@ -130,7 +130,7 @@ func TestKilledWriter(t *testing.T) {
 	if dir := os.Getenv(env); dir != "" {
 		s := openStore(t, Options{Dir: dir})
 		for {
-			size, err := s.Append(t.Context(), "s", text, strings.NewReader(strings.Repeat("x", 20000)+"\n"))
+			size, err := s.Append(t.Context(), "s", 0, text, strings.NewReader(strings.Repeat("x", 20000)+"\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,9 +237,9 @@ func TestFullDisk(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: before.Max}); err != nil {
 		t.Fatal(err)
 	}
-	_, replaced := s.Replace(t.Context(), "s", text, strings.NewReader(strings.Repeat("y", 2*limit)))
+	_, replaced := s.Replace(t.Context(), "s", 0, text, strings.NewReader(strings.Repeat("y", 2*limit)))
 	// The spool of the append fits; the view it would make does not.
-	_, appended := s.Append(t.Context(), "s", text, strings.NewReader(strings.Repeat("y", 2000)))
+	_, appended := s.Append(t.Context(), "s", 0, text, strings.NewReader(strings.Repeat("y", 2000)))
 	_, inline := s.Attach(t.Context(), &gate.Event{InlineTranscript: []byte(`"` + strings.Repeat("y", 2*limit) + `"`)})
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
 		t.Fatal(err)

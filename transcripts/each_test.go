@@ -34,7 +34,7 @@ func TestEachTakesFilesAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if _, err := s.Replace(t.Context(), "chat", "text/plain", strings.NewReader("hello\n")); err != nil {
+			if _, err := s.Replace(t.Context(), "chat", 0, "text/plain", strings.NewReader("hello\n")); err != nil {
 				t.Fatal(err)
 			}
 			session := s.sessionDir(keyOf("chat"))

@@ -364,7 +364,7 @@ func TestHostViewsOfUploadsAreKept(t *testing.T) {
 	more := claudeSays("b", "a", "m2", "Second.")
 	send := func(at int, after, text string) {
 		t.Helper()
-		if _, err := s.AppendFile(t.Context(), "s", formatClaudeCode, int64(at), after, strings.NewReader(text)); err != nil {
+		if _, err := s.AppendFile(t.Context(), "s", 0, formatClaudeCode, int64(at), after, strings.NewReader(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -52,7 +52,7 @@ func TestMarkedIsWhatWasThere(t *testing.T) {
 				if anew {
 					put = s.Replace
 				}
-				if _, err := put(t.Context(), "s", "application/x-ndjson", strings.NewReader(text)); err != nil {
+				if _, err := put(t.Context(), "s", 0, "application/x-ndjson", strings.NewReader(text)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -65,7 +65,7 @@ func TestMarkedIsWhatWasThere(t *testing.T) {
 				}
 				tail, err := Tail(strings.NewReader(whole), at)
 				if err == nil {
-					_, err = s.AppendFile(t.Context(), "sub", "claude-code", at, tail, strings.NewReader(text))
+					_, err = s.AppendFile(t.Context(), "sub", 0, "claude-code", at, tail, strings.NewReader(text))
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 func outlined(t *testing.T, ndjson string, limit int) (string, bool) {
 	t.Helper()
 	s := openStore(t, Options{})
-	if _, err := s.Replace(t.Context(), "s", "application/x-ndjson", strings.NewReader(ndjson)); err != nil {
+	if _, err := s.Replace(t.Context(), "s", 0, "application/x-ndjson", strings.NewReader(ndjson)); err != nil {
 		t.Fatal(err)
 	}
 	v, err := s.Attach(t.Context(), &gate.Event{Session: "s"})
@@ -109,7 +109,7 @@ func TestOutlineNamesFailures(t *testing.T) {
 
 func TestOutlineOfLongPlainTextIsNone(t *testing.T) {
 	s := openStore(t, Options{})
-	if _, err := s.Replace(t.Context(), "s", "text/plain", strings.NewReader(strings.Repeat("words\n", 10_000))); err != nil {
+	if _, err := s.Replace(t.Context(), "s", 0, "text/plain", strings.NewReader(strings.Repeat("words\n", 10_000))); err != nil {
 		t.Fatal(err)
 	}
 	v, err := s.Attach(t.Context(), &gate.Event{Session: "s"})
@@ -133,7 +133,7 @@ func TestOutlineOfTextIsNone(t *testing.T) {
 		return func(s *Store) error {
 			for _, kind := range types {
 				body := map[string]string{"text/plain": text, "application/x-ndjson": says1("user", "?"), "application/json": string(inline)}[kind]
-				if _, err := s.Append(t.Context(), "s", kind, strings.NewReader(body)); err != nil {
+				if _, err := s.Append(t.Context(), "s", 0, kind, strings.NewReader(body)); err != nil {
 					return err
 				}
 			}

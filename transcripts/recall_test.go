@@ -59,7 +59,7 @@ func manyCalls(n int) string {
 func recalled(t *testing.T, contentType, body string) (gate.Recalled, error) {
 	t.Helper()
 	s := openStore(t, Options{})
-	if _, err := s.Replace(t.Context(), "s", contentType, strings.NewReader(body)); err != nil {
+	if _, err := s.Replace(t.Context(), "s", 0, contentType, strings.NewReader(body)); err != nil {
 		t.Fatal(err)
 	}
 	v, err := s.Attach(t.Context(), &gate.Event{Session: "s"})

@@ -49,7 +49,7 @@ func renderFile(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := s.Replace(t.Context(), "golden", "application/x-ndjson", f); err != nil {
+	if _, err := s.Replace(t.Context(), "golden", 0, "application/x-ndjson", f); err != nil {
 		t.Fatal(err)
 	}
 	return []byte(readAll(t, s, "golden"))

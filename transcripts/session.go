@@ -15,30 +15,34 @@ import (
 
 // Replace makes r's content the session's transcript. contentType is
 // text/plain, application/x-ndjson or application/json (an array of messages,
-// or a string).
+// or a string). seen is the session's last erasure from before anything was done
+// for the upload, of which nothing is kept after a later one; 0: it was not looked
+// up, and nothing is compared.
 //
 // Errors are *[gate.Error]: CodeUnsupportedMediaType, CodeInvalidJSON,
-// CodeValidation, CodeBodyTooLarge, and CodeInternal where the disk failed.
+// CodeValidation, CodeBodyTooLarge, [gate.ErrErased], and CodeInternal where the
+// disk, or the store of erasures, failed.
 // After an error the old transcript is untouched.
-func (s *Store) Replace(ctx context.Context, session, contentType string, r io.Reader) (Size, error) {
-	return s.store(ctx, session, contentType, r, s.commitReplace)
+func (s *Store) Replace(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (Size, error) {
+	return s.store(ctx, session, seen, contentType, r, s.commitReplace)
 }
 
 // Append adds r's content to the session's transcript, which it begins if there
 // is none. Text is added byte by byte; messages begin on a new line. Errors are
 // those of [Store.Replace]; after one the transcript is as before.
-func (s *Store) Append(ctx context.Context, session, contentType string, r io.Reader) (Size, error) {
-	return s.store(ctx, session, contentType, r, s.commitAppend)
+func (s *Store) Append(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (Size, error) {
+	return s.store(ctx, session, seen, contentType, r, s.commitAppend)
 }
 
-func (s *Store) store(ctx context.Context, session, contentType string, r io.Reader,
-	commit func(context.Context, key, *spool) (meta, error)) (Size, error) {
-	return s.storeSpool(ctx, session, func() (*spool, error) { return s.spool(ctx, contentType, r) }, commit)
+// committing makes what was spooled the session's, whose only writer the caller is.
+type committing func(ctx context.Context, k key, seen gate.Erasure, sp *spool) (meta, error)
+
+func (s *Store) store(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader, commit committing) (Size, error) {
+	return s.storeSpool(ctx, session, seen, func() (*spool, error) { return s.spool(ctx, contentType, r) }, commit)
 }
 
 // storeSpool takes an upload in, and commits it as the session's only writer.
-func (s *Store) storeSpool(ctx context.Context, session string, take func() (*spool, error),
-	commit func(context.Context, key, *spool) (meta, error)) (Size, error) {
+func (s *Store) storeSpool(ctx context.Context, session string, seen gate.Erasure, take func() (*spool, error), commit committing) (Size, error) {
 	if session == "" {
 		return Size{}, gate.Errorf(gate.CodeValidation, "the session is empty")
 	}
@@ -53,7 +57,10 @@ func (s *Store) storeSpool(ctx context.Context, session string, take func() (*sp
 		return Size{}, err
 	}
 	defer unlock()
-	m, err := commit(ctx, k, sp)
+	if err := s.unerased(ctx, session, seen); err != nil {
+		return Size{}, storing(err)
+	}
+	m, err := commit(ctx, k, seen, sp)
 	if err != nil {
 		return Size{}, storing(err)
 	}
@@ -142,6 +149,20 @@ func (s *Store) Erase(ctx context.Context, session string) error {
 		return gate.Errorf(gate.CodeInternal, "the transcript could not be erased: %w", err)
 	}
 	return nil
+}
+
+// unerased is [gate.ErrErased] if the session was erased since seen. The caller is
+// its only writer: an erasure that is not seen here has the transcript removed after
+// that. Of shared ones their store says it.
+func (s *Store) unerased(ctx context.Context, session string, seen gate.Erasure) error {
+	if seen == 0 || s.erasure == nil || s.shared != nil {
+		return nil
+	}
+	last, err := s.erasure(ctx, session)
+	if err == nil && last > seen {
+		return gate.ErrErased
+	}
+	return err
 }
 
 // remove takes a session's files away. The caller is the session's only writer.

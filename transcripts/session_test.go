@@ -55,7 +55,7 @@ func TestUploads(t *testing.T) {
 					store = s.Append
 				}
 				var err error
-				if size, err = store(t.Context(), "s", u.kind, strings.NewReader(u.body)); err != nil {
+				if size, err = store(t.Context(), "s", 0, u.kind, strings.NewReader(u.body)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -104,8 +104,8 @@ func TestRefusedUploads(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := openStore(t, Options{MaxBytes: 5000, MaxMessageBytes: 2000})
 			replace(t, s, "s", "old\n")
-			for _, store := range []func(context.Context, string, string, io.Reader) (Size, error){s.Replace, s.Append} {
-				_, err := store(t.Context(), "s", tc.kind, strings.NewReader(tc.body))
+			for _, store := range []func(context.Context, string, gate.Erasure, string, io.Reader) (Size, error){s.Replace, s.Append} {
+				_, err := store(t.Context(), "s", 0, tc.kind, strings.NewReader(tc.body))
 				if gate.CodeOf(err) != tc.code || !strings.Contains(fmt.Sprint(err), tc.says) {
 					t.Errorf("the error is %s: %v; want %s with %q", gate.CodeOf(err), err, tc.code, tc.says)
 				}
@@ -121,10 +121,10 @@ func TestRefusedUploads(t *testing.T) {
 	t.Run("appended beyond the limit", func(t *testing.T) {
 		s := openStore(t, Options{MaxBytes: 10})
 		replace(t, s, "s", "123456")
-		if _, err := s.Append(t.Context(), "s", text, strings.NewReader("12345")); gate.CodeOf(err) != gate.CodeBodyTooLarge {
+		if _, err := s.Append(t.Context(), "s", 0, text, strings.NewReader("12345")); gate.CodeOf(err) != gate.CodeBodyTooLarge {
 			t.Errorf("the error is %v", err)
 		}
-		if _, err := s.Append(t.Context(), "s", text, strings.NewReader("1234")); err != nil {
+		if _, err := s.Append(t.Context(), "s", 0, text, strings.NewReader("1234")); err != nil {
 			t.Errorf("just enough is refused: %v", err)
 		}
 	})
@@ -132,10 +132,10 @@ func TestRefusedUploads(t *testing.T) {
 		s := openStore(t, Options{})
 		replace(t, s, "s", "old\n")
 		gone := errors.New("connection reset")
-		for _, store := range []func(context.Context, string, string, io.Reader) (Size, error){s.Replace, s.Append} {
+		for _, store := range []func(context.Context, string, gate.Erasure, string, io.Reader) (Size, error){s.Replace, s.Append} {
 			for _, kind := range []string{text, ndjson, array} {
 				body := io.MultiReader(strings.NewReader(`[`), &failingReader{gone})
-				if _, err := store(t.Context(), "s", kind, body); !errors.Is(err, gone) {
+				if _, err := store(t.Context(), "s", 0, kind, body); !errors.Is(err, gone) {
 					t.Errorf("%s: the error is %v", kind, err)
 				}
 			}
@@ -145,7 +145,7 @@ func TestRefusedUploads(t *testing.T) {
 		}
 	})
 	t.Run("no session", func(t *testing.T) {
-		_, err := openStore(t, Options{}).Replace(t.Context(), "", text, strings.NewReader("x"))
+		_, err := openStore(t, Options{}).Replace(t.Context(), "", 0, text, strings.NewReader("x"))
 		if gate.CodeOf(err) != gate.CodeValidation {
 			t.Errorf("the error is %v", err)
 		}
@@ -158,14 +158,14 @@ func (r *failingReader) Read([]byte) (int, error) { return 0, r.err }
 
 func replace(t testing.TB, s *Store, session, content string) {
 	t.Helper()
-	if _, err := s.Replace(t.Context(), session, text, strings.NewReader(content)); err != nil {
+	if _, err := s.Replace(t.Context(), session, 0, text, strings.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func add(t testing.TB, s *Store, session, content string) {
 	t.Helper()
-	if _, err := s.Append(t.Context(), session, text, strings.NewReader(content)); err != nil {
+	if _, err := s.Append(t.Context(), session, 0, text, strings.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -256,7 +256,7 @@ func TestConcurrentAppends(t *testing.T) {
 	for w := range writers {
 		all.Go(func() {
 			for range each {
-				if _, err := stores[w%2].Append(context.Background(), "s", text, strings.NewReader(line(w))); err != nil {
+				if _, err := stores[w%2].Append(context.Background(), "s", 0, text, strings.NewReader(line(w))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -338,7 +338,7 @@ func TestHas(t *testing.T) {
 				}
 			}
 			want(s, false)
-			if _, err := s.Replace(t.Context(), "s", text, strings.NewReader("a\n")); err != nil {
+			if _, err := s.Replace(t.Context(), "s", 0, text, strings.NewReader("a\n")); err != nil {
 				t.Fatal(err)
 			}
 			want(s, true)

@@ -21,8 +21,9 @@ type texts struct {
 	generations int64
 	held        map[[32]byte]*sharedText
 	down        error
-	read        int    // bytes that were asked for
-	appended    func() // after each append
+	read        int          // bytes that were asked for
+	appended    func()       // after each append
+	erased      gate.Erasure // the last of every session
 }
 
 type sharedText struct {
@@ -41,9 +42,12 @@ func (x *texts) TextState(_ context.Context, key [32]byte) (gate.TextState, erro
 	return gate.TextState{}, x.down
 }
 
-func (x *texts) ReplaceText(_ context.Context, key [32]byte, form string, r io.ReaderAt, n int64) (gate.TextState, error) {
+func (x *texts) ReplaceText(_ context.Context, key [32]byte, seen gate.Erasure, form string, r io.ReaderAt, n int64) (gate.TextState, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if seen != 0 && x.erased > seen {
+		return gate.TextState{}, gate.ErrErased
+	}
 	return x.begin(key, form, r, n)
 }
 
@@ -57,9 +61,12 @@ func (x *texts) begin(key [32]byte, form string, r io.ReaderAt, n int64) (gate.T
 	return t.state, nil
 }
 
-func (x *texts) AppendText(_ context.Context, key [32]byte, state gate.TextState, form string, r io.ReaderAt, n int64) (gate.TextState, error) {
+func (x *texts) AppendText(_ context.Context, key [32]byte, seen gate.Erasure, state gate.TextState, form string, r io.ReaderAt, n int64) (gate.TextState, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if seen != 0 && x.erased > seen {
+		return gate.TextState{}, gate.ErrErased
+	}
 	t := x.held[key]
 	if t == nil && state.Generation == 0 {
 		return x.begin(key, form, r, n)
@@ -162,7 +169,7 @@ func TestSharedUploads(t *testing.T) {
 	replace(t, two, "s", "other")
 	want(one, "other", 5)
 	// Another form than text is told too: messages begin on a new line.
-	if _, err := one.Append(t.Context(), "s", "application/x-ndjson", strings.NewReader(`{"role":"user","content":"hello"}`)); err != nil {
+	if _, err := one.Append(t.Context(), "s", 0, "application/x-ndjson", strings.NewReader(`{"role":"user","content":"hello"}`)); err != nil {
 		t.Fatal(err)
 	}
 	text := readAll(t, one, "s")
@@ -188,7 +195,7 @@ func TestSharedAppends(t *testing.T) {
 	for name, s := range map[string]*Store{"one": one, "two": two} {
 		for n := range each {
 			running.Go(func() {
-				if _, err := s.Append(context.Background(), "s", "text/plain", strings.NewReader(fmt.Sprintf("%s %d\n", name, n))); err != nil {
+				if _, err := s.Append(context.Background(), "s", 0, "text/plain", strings.NewReader(fmt.Sprintf("%s %d\n", name, n))); err != nil {
 					t.Errorf("append: %v", err)
 				}
 			})
@@ -219,7 +226,7 @@ func TestSharedFileParts(t *testing.T) {
 	first := `{"type":"user","uuid":"1","message":{"role":"user","content":"hello"}}` + "\n"
 	second := `{"type":"assistant","uuid":"2","parentUuid":"1","message":{"role":"assistant","content":"good day"}}` + "\n"
 	part := func(s *Store, at int, after, text string) error {
-		_, err := s.AppendFile(t.Context(), "s", "claude-code", int64(at), after, strings.NewReader(text))
+		_, err := s.AppendFile(t.Context(), "s", 0, "claude-code", int64(at), after, strings.NewReader(text))
 		return err
 	}
 	tail := func(text string) string {
@@ -340,7 +347,7 @@ func TestSharedAppendWithoutCopy(t *testing.T) {
 	x, one, _ := sharing(t)
 	replace(t, one, "s", "first")
 	x.appended = func() { _ = os.RemoveAll(one.sessionDir(keyOf("s"))) }
-	size, err := one.Append(t.Context(), "s", "application/x-ndjson", strings.NewReader(`{"role":"user","content":"hello"}`))
+	size, err := one.Append(t.Context(), "s", 0, "application/x-ndjson", strings.NewReader(`{"role":"user","content":"hello"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +370,7 @@ func TestSharedReplaceWithoutCopy(t *testing.T) {
 		}
 	}
 	hinder()
-	size, err := one.Replace(t.Context(), "s", "text/plain", strings.NewReader("a\nb"))
+	size, err := one.Replace(t.Context(), "s", 0, "text/plain", strings.NewReader("a\nb"))
 	if want := (Size{Bytes: 3, Lines: 2}); err != nil || size != want {
 		t.Errorf("replace: %+v, %v; want %+v", size, err, want)
 	}
@@ -393,10 +400,10 @@ func TestSharedStoreIsDown(t *testing.T) {
 	} else if e, ok := errors.AsType[*gate.Failure](err); !ok || e.Code != gate.TranscriptUnreadable {
 		t.Errorf("attach: %v", err)
 	}
-	if _, err := one.Append(t.Context(), "s", "text/plain", strings.NewReader("more")); gate.CodeOf(err) != gate.CodeInternal {
+	if _, err := one.Append(t.Context(), "s", 0, "text/plain", strings.NewReader("more")); gate.CodeOf(err) != gate.CodeInternal {
 		t.Errorf("append: %v", err)
 	}
-	if _, err := one.Replace(t.Context(), "s", "text/plain", strings.NewReader("more")); gate.CodeOf(err) != gate.CodeInternal {
+	if _, err := one.Replace(t.Context(), "s", 0, "text/plain", strings.NewReader("more")); gate.CodeOf(err) != gate.CodeInternal {
 		t.Errorf("replace: %v", err)
 	}
 	x.fail(nil)

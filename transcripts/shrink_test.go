@@ -34,7 +34,7 @@ func TestMaxTotal(t *testing.T) {
 			defer s.Close()
 			for n := range 10 {
 				session := fmt.Sprint(n)
-				if _, err := s.Replace(t.Context(), session, "text/plain", strings.NewReader(strings.Repeat("x", 100))); err != nil {
+				if _, err := s.Replace(t.Context(), session, 0, "text/plain", strings.NewReader(strings.Repeat("x", 100))); err != nil {
 					t.Fatal(err)
 				}
 				at := now.Add(-time.Duration(n)*gate.SessionInUse - gate.SessionInUse/2)

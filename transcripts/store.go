@@ -35,6 +35,9 @@ type Options struct {
 	// Shared has the transcripts of all replicas; what Dir holds are then copies,
 	// brought up to date before they are read. nil: Dir alone has them.
 	Shared gate.SharedTexts
+	// Erasure is the last erasure of a session, as its store remembers it: what was
+	// begun before is not kept after it. nil: nothing is erased meanwhile.
+	Erasure func(ctx context.Context, session string) (gate.Erasure, error)
 }
 
 const (
@@ -46,10 +49,11 @@ const (
 // implements [gate.Transcripts] and is safe for concurrent use.
 type Store struct {
 	dir        string
-	sessions   string           // where sessions' files are; those of shared texts apart
-	tmp        string           // this process's own temporary directory
-	lock       *os.File         // held as long as tmp is in use
-	shared     gate.SharedTexts // nil: none
+	sessions   string                                                          // where sessions' files are; those of shared texts apart
+	tmp        string                                                          // this process's own temporary directory
+	lock       *os.File                                                        // held as long as tmp is in use
+	shared     gate.SharedTexts                                                // nil: none
+	erasure    func(ctx context.Context, session string) (gate.Erasure, error) // nil: not looked up
 	roots      []root
 	maxBytes   int64
 	maxMessage int
@@ -86,7 +90,7 @@ func Open(opt Options) (*Store, error) {
 		return nil, fmt.Errorf("transcripts: %w", err)
 	}
 	s := &Store{
-		dir: dir, shared: opt.Shared, maxBytes: defaultMaxBytes, maxMessage: defaultMaxMessageBytes, countFurther: defaultCountFurther,
+		dir: dir, shared: opt.Shared, erasure: opt.Erasure, maxBytes: defaultMaxBytes, maxMessage: defaultMaxMessageBytes, countFurther: defaultCountFurther,
 		searches: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))),
 	}
 	if opt.MaxBytes > 0 {

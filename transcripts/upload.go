@@ -22,7 +22,7 @@ import (
 //
 // Errors are those of [Store.Replace], and CodeConflict if something else than
 // that is there: then the file is to be sent from its start.
-func (s *Store) AppendFile(ctx context.Context, session, format string, at int64, after string, r io.Reader) (Size, error) {
+func (s *Store) AppendFile(ctx context.Context, session string, seen gate.Erasure, format string, at int64, after string, r io.Reader) (Size, error) {
 	if _, ok := newHostFormat(format); !ok {
 		return Size{}, gate.Errorf(gate.CodeValidation, "there is no reader for transcripts of the format %q", short(format))
 	}
@@ -38,11 +38,11 @@ func (s *Store) AppendFile(ctx context.Context, session, format string, at int64
 		}
 		return sp, err
 	}
-	return s.storeSpool(ctx, session, take, func(ctx context.Context, k key, sp *spool) (meta, error) {
+	return s.storeSpool(ctx, session, seen, take, func(ctx context.Context, k key, seen gate.Erasure, sp *spool) (meta, error) {
 		if at == 0 {
-			return s.commitReplace(ctx, k, sp)
+			return s.commitReplace(ctx, k, seen, sp)
 		}
-		return s.commitFitting(ctx, k, sp, func(m meta) error {
+		return s.commitFitting(ctx, k, seen, sp, func(m meta) error {
 			if m.Format != format || m.Bytes != at {
 				return gate.Errorf(gate.CodeConflict, "%d bytes of this file are here, not %d: send it from its start", m.Bytes, at)
 			}

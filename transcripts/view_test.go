@@ -185,7 +185,7 @@ func TestReadFileReadsLittle(t *testing.T) {
 		io.WriteString(w, strings.Repeat("x", 5<<20)+"\nthe end\n")
 		w.Close()
 	}()
-	size, err := s.Replace(t.Context(), "s", text, r)
+	size, err := s.Replace(t.Context(), "s", 0, text, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestNeedleInHugeTranscript(t *testing.T) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Replace(t.Context(), "s", text, f); err != nil {
+	if _, err := s.Replace(t.Context(), "s", 0, text, f); err != nil {
 		t.Fatal(err)
 	}
 	v := attach(t, s, &gate.Event{Session: "s"})

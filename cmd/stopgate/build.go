@@ -141,7 +141,7 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 	if data == alone { // others ask once and end
 		commands.Pool = cfg.Sandbox.Pool
 	}
-	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, commands, getenv)
+	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, store.Erasure, commands, getenv)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -163,7 +163,7 @@ func buildOffline(ctx context.Context, cfg config.Server, commands commandhooks.
 	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, cfg, dir.Path(), nil, commands, getenv)
+	a, err := build(ctx, cfg, dir.Path(), nil, nil, commands, getenv)
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
@@ -174,13 +174,15 @@ func buildOffline(ctx context.Context, cfg config.Server, commands commandhooks.
 }
 
 // build wires everything but the store. texts has the transcripts of all
-// replicas; nil: there is but one. getenv gives the variables that headers of
+// replicas; nil: there is but one. erasure is the store's; nil: nothing is erased.
+// getenv gives the variables that headers of
 // http hooks may name.
-func build(ctx context.Context, cfg config.Server, transcriptDir string, texts gate.SharedTexts, commands commandhooks.Options, getenv func(string) string) (*app, error) {
+func build(ctx context.Context, cfg config.Server, transcriptDir string, texts gate.SharedTexts,
+	erasure func(context.Context, string) (gate.Erasure, error), commands commandhooks.Options, getenv func(string) string) (*app, error) {
 	a := &app{policies: &gate.Policies{}}
 	var errs []error
 	var err error
-	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Roots: cfg.Transcripts.Roots,
+	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Erasure: erasure, Roots: cfg.Transcripts.Roots,
 		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine), MaxTotal: cfg.Retention.TranscriptsMaxSize})
 	errs = append(errs, err)
 	a.runner, err = commandhooks.New(ctx, commands)
@@ -262,18 +264,18 @@ type uploads struct {
 	redactor *redact.Redactor
 }
 
-func (u uploads) Replace(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error) {
-	size, err := u.Store.Replace(ctx, session, contentType, r)
+func (u uploads) Replace(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (bytes, lines int64, err error) {
+	size, err := u.Store.Replace(ctx, session, seen, contentType, r)
 	return size.Bytes, size.Lines, err
 }
 
-func (u uploads) Append(ctx context.Context, session, contentType string, r io.Reader) (bytes, lines int64, err error) {
-	size, err := u.Store.Append(ctx, session, contentType, r)
+func (u uploads) Append(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (bytes, lines int64, err error) {
+	size, err := u.Store.Append(ctx, session, seen, contentType, r)
 	return size.Bytes, size.Lines, err
 }
 
-func (u uploads) AppendFile(ctx context.Context, session, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error) {
-	size, err := u.Store.AppendFile(ctx, session, format, at, after, r)
+func (u uploads) AppendFile(ctx context.Context, session string, seen gate.Erasure, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error) {
+	size, err := u.Store.AppendFile(ctx, session, seen, format, at, after, r)
 	return size.Bytes, size.Lines, err
 }
 

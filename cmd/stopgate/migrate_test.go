@@ -80,18 +80,18 @@ func fill(t *testing.T, dir string) {
 	}
 	check(s.RevokeKey(ctx, "old", me))
 	check(s.KeyUsed(ctx, "id1", time.Now()))
-	check(s.ClaimSession(ctx, "claimed", "builder", func(string) bool { return true }))
+	check(s.ClaimSession(ctx, "claimed", "builder", 0, func(string) bool { return true }))
 	now := time.Now().Truncate(time.Millisecond).UTC()
 	check(s.SetOverride(ctx, gate.Override{Session: hostile, Reason: "r", Agents: []string{"a"}, Since: now, Until: now.Add(time.Hour)}, me))
 	check(s.Close())
 
 	texts, err := transcripts.Open(transcripts.Options{Dir: filepath.Join(dir, "transcripts")})
 	check(err)
-	_, err = texts.Replace(ctx, hostile, "text/plain", strings.NewReader(strings.Repeat("line\n", 200_000)))
+	_, err = texts.Replace(ctx, hostile, 0, "text/plain", strings.NewReader(strings.Repeat("line\n", 200_000)))
 	check(err)
-	_, err = texts.Append(ctx, "messages", "application/x-ndjson", strings.NewReader(`{"role":"user","content":"hello"}`))
+	_, err = texts.Append(ctx, "messages", 0, "application/x-ndjson", strings.NewReader(`{"role":"user","content":"hello"}`))
 	check(err)
-	_, err = texts.AppendFile(ctx, "file", "claude-code", 0, "", strings.NewReader(`{"type":"user","uuid":"1","message":{"role":"user","content":"good day"}}`+"\n"))
+	_, err = texts.AppendFile(ctx, "file", 0, "claude-code", 0, "", strings.NewReader(`{"type":"user","uuid":"1","message":{"role":"user","content":"good day"}}`+"\n"))
 	check(err)
 	check(texts.Close())
 }
@@ -226,7 +226,7 @@ func TestMigrate(t *testing.T) {
 	if err := after.AddKey(t.Context(), gate.Key{ID: "id9", Name: "old"}, me); err != nil {
 		t.Errorf("the next key: %v", err)
 	}
-	if _, err := shared.Append(t.Context(), hostile, "text/plain", strings.NewReader("more")); err != nil {
+	if _, err := shared.Append(t.Context(), hostile, 0, "text/plain", strings.NewReader("more")); err != nil {
 		t.Errorf("append: %v", err)
 	}
 }

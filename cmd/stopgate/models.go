@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -155,9 +156,21 @@ func (m *models) price(name string) (gate.Price, bool) {
 func (m *models) noTier(provider string) error {
 	why := "set its model, or tiers, in the server file"
 	if m.unlisted != nil {
-		why = "at the start it did not say which models it has (" + m.unlisted.Error() + "); " + why
+		why = "at the start it did not say which models it has (" + withoutPlace(m.unlisted) + "); " + why
 	}
 	return fmt.Errorf("provider %q has no model: %s", provider, why)
+}
+
+// withoutPlace says why a provider did not answer, and not where it is: /readyz says
+// it to everybody, and a record to whoever may read that. The last words of an error
+// are the system's ("connection refused"); what is more than words may be an address.
+func withoutPlace(err error) string {
+	text := err.Error()
+	last := text[strings.LastIndex(text, ": ")+1:]
+	if strings.ContainsFunc(last, func(r rune) bool { return !unicode.IsLetter(r) && r != ' ' }) {
+		return "its answer is no list of models"
+	}
+	return strings.TrimSpace(last)
 }
 
 // check says which provider serves.

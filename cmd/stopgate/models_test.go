@@ -85,7 +85,7 @@ func TestModelsThatServe(t *testing.T) {
 		{"an Ollama of the file", "models: {providers: {local: {kind: ollama, base_url: " + s.URL + "/v1/}, gemini: {api_key: k}}, default: local}", nil, true,
 			"provider local (ollama): ReasoningFast is gemma:2b; 1 more"},
 		{"nothing", "", map[string]string{"OLLAMA_HOST": closed.URL}, false, "no model is configured: set GEMINI_API_KEY"},
-		{"an Ollama of the file that is not there", "models: {providers: {ollama: {base_url: " + closed.URL + "}}}", nil, false, "did not say which models it has"},
+		{"an Ollama of the file that is not there", "models: {providers: {ollama: {base_url: " + closed.URL + "}}}", nil, false, "did not say which models it has (connection refused)"},
 		{"but its model is known", "models: {providers: {ollama: {base_url: " + closed.URL + ", model: m}}}", nil, true, "ReasoningFast is m"},
 		{"none wanted", "models: {providers: {}}", map[string]string{"GEMINI_API_KEY": "k", "OLLAMA_HOST": s.URL}, false, "no model is configured"},
 	} {
@@ -93,6 +93,9 @@ func TestModelsThatServe(t *testing.T) {
 			m := modelsOf(t, c.file, c.env)
 			if got := m.check(); got.OK != c.ok || !strings.Contains(got.Reason, c.reason) {
 				t.Errorf("got %+v", got)
+			}
+			if place := strings.TrimPrefix(closed.URL, "http://"); strings.Contains(m.check().Reason, place) {
+				t.Errorf("it says where the provider is: %s", m.check().Reason)
 			}
 			if _, deployment, err := m.find("Fast"); (err == nil) != c.ok || (deployment == "") == c.ok {
 				t.Errorf("found %q, %v", deployment, err)

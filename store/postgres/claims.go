@@ -33,12 +33,15 @@ func readNames(rows pgx.Rows) ([]string, error) {
 
 // ClaimSession makes a session belong to an agent, too. Who claims one holds its
 // lock; the agents of events join without asking, as nobody asks them either.
-func (s *Store) ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error {
+func (s *Store) ClaimSession(ctx context.Context, id, agent string, seen gate.Erasure, mine func(agent string) bool) error {
 	if id == "" {
 		return gate.Errorf(gate.CodeValidation, "claim needs a session")
 	}
 	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, lockOf("claim", id)); err != nil {
+			return err
+		}
+		if err := unerased(ctx, tx, id, seen); err != nil {
 			return err
 		}
 		rows, err := tx.Query(ctx, selectSessionAgents, bytesOf(id))

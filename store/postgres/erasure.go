@@ -39,6 +39,24 @@ func lookForErasure(batch *pgx.Batch, session string, last *gate.Erasure) {
 	})
 }
 
+// unerased is [gate.ErrErased] if the session was erased since seen, and keeps the
+// next erasure waiting for the transaction's end.
+func unerased(ctx context.Context, tx pgx.Tx, session string, seen gate.Erasure) error {
+	if seen == 0 {
+		return nil
+	}
+	var batch pgx.Batch
+	var last gate.Erasure
+	lookForErasure(&batch, session, &last)
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return err
+	}
+	if last > seen {
+		return gate.ErrErased
+	}
+	return nil
+}
+
 // EraseSession removes counts, activations, the override, claims and records of the
 // session, and the idempotency keys that those records answered, in one transaction. The server's
 // vacuum then overwrites the bytes, in its own time.

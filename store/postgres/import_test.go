@@ -93,10 +93,10 @@ func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 		},
 		"an API key": func(s *Store) error { return s.AddKey(t.Context(), gate.Key{ID: "a", Name: "a"}, gate.Actor{}) },
 		"a claim": func(s *Store) error {
-			return s.ClaimSession(t.Context(), "s", "a", func(string) bool { return true })
+			return s.ClaimSession(t.Context(), "s", "a", 0, func(string) bool { return true })
 		},
 		"a text": func(s *Store) error {
-			_, err := s.AppendText(t.Context(), [32]byte{9}, gate.TextState{}, "", strings.NewReader("x"), 1)
+			_, err := s.AppendText(t.Context(), [32]byte{9}, 0, gate.TextState{}, "", strings.NewReader("x"), 1)
 			return err
 		},
 	} {

@@ -184,7 +184,7 @@ func TestMaxTextBytes(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := openForTest(t, url)
 	put := func(n byte) {
-		if _, err := s.ReplaceText(t.Context(), [32]byte{n}, "", strings.NewReader("1234567890"), 10); err != nil {
+		if _, err := s.ReplaceText(t.Context(), [32]byte{n}, 0, "", strings.NewReader("1234567890"), 10); err != nil {
 			t.Fatal(err)
 		}
 		postgrestest.Exec(t, url, fmt.Sprintf(`UPDATE stopgate.texts SET touched = touched - %d WHERE key = '\x%02x%062x'`, int(40-n)*600_000, n, 0))

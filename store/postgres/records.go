@@ -161,6 +161,24 @@ func readPage(rows pgx.Rows) (records []gate.Record, next string, err error) {
 	return records, next, rows.Err()
 }
 
+// elsewhereOf is the condition that the session whose conversation was read in the
+// place of the record's own (see [gate.Record.ReadElsewhere]) belongs to agents, and
+// to none but these. Of a head's JSON only that one string is read: PostgreSQL can
+// hold no text with a NUL, which may stand anywhere in the rest. Within a string of
+// JSON no quotation mark stands without a backslash, so what is found is the field.
+func elsewhereOf(others string) string {
+	const (
+		field   = `"transcript":{"session":`
+		literal = `substring(convert_from(e.head, 'UTF8') FROM '"transcript":\{"session":("(?:[^"\\]|\\.)*")')`
+		session = `convert_to(` + literal + `::json #>> '{}', 'UTF8')`
+		agents  = `EXISTS (SELECT FROM stopgate.session_agents AS a WHERE sha256(a.session) = sha256(` + session + `)`
+	)
+	return `CASE WHEN position('` + field + `'::bytea IN e.head) = 0 THEN TRUE
+		WHEN position('\u0000' IN ` + literal + `) > 0 THEN FALSE
+		WHEN ` + session + ` = e.session THEN TRUE
+		ELSE ` + agents + `) AND NOT ` + agents + ` AND NOT ` + others + `) END`
+}
+
 // selectPage writes the query of one page. The text is ours alone; whatever a
 // caller sends is an argument.
 //
@@ -188,7 +206,7 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 		if len(patterns) > 0 {
 			others, _ := ofAgents(`a.agent`, f.Agents, first)
 			where = append(where, `(e.session = '' OR NOT EXISTS (
-				SELECT FROM stopgate.session_agents AS a WHERE sha256(a.session) = sha256(e.session) AND NOT `+others+`))`)
+				SELECT FROM stopgate.session_agents AS a WHERE sha256(a.session) = sha256(e.session) AND NOT `+others+`))`, elsewhereOf(others))
 		}
 	}
 	if f.Session != "" {

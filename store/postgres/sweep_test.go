@@ -42,7 +42,7 @@ func TestRetentionOfSessions(t *testing.T) {
 	}
 	mine := func(string) bool { return true }
 	for _, session := range []string{"uploaded", "conversation"} {
-		if err := s.ClaimSession(t.Context(), session, gate.Nobody, mine); err != nil {
+		if err := s.ClaimSession(t.Context(), session, gate.Nobody, 0, mine); err != nil {
 			t.Fatal(err)
 		}
 	}

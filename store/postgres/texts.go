@@ -57,7 +57,7 @@ func scanState(row pgx.Row) (state gate.TextState, err error) {
 }
 
 // ReplaceText makes the first n bytes of r the text.
-func (s *Store) ReplaceText(ctx context.Context, key [32]byte, form string, r io.ReaderAt, n int64) (state gate.TextState, err error) {
+func (s *Store) ReplaceText(ctx context.Context, key [32]byte, seen gate.Erasure, form string, r io.ReaderAt, n int64) (state gate.TextState, err error) {
 	done, err := s.aside(ctx)
 	if err != nil {
 		return state, err
@@ -66,6 +66,9 @@ func (s *Store) ReplaceText(ctx context.Context, key [32]byte, form string, r io
 	err = s.writeWithin(ctx, textTime, func(ctx context.Context, tx pgx.Tx) error {
 		w := addition{store: s, tx: tx, key: key, id: []byte(rand.Text())}
 		if _, err := w.look(ctx); err != nil {
+			return err
+		}
+		if err := w.unerased(ctx, seen); err != nil {
 			return err
 		}
 		if err := w.exec(ctx, `DELETE FROM stopgate.texts WHERE key = $1`, key[:]); err != nil {
@@ -82,7 +85,7 @@ func (s *Store) ReplaceText(ctx context.Context, key [32]byte, form string, r io
 }
 
 // AppendText adds the first n bytes of r to the text as it is in state.
-func (s *Store) AppendText(ctx context.Context, key [32]byte, state gate.TextState, form string, r io.ReaderAt, n int64) (next gate.TextState, err error) {
+func (s *Store) AppendText(ctx context.Context, key [32]byte, seen gate.Erasure, state gate.TextState, form string, r io.ReaderAt, n int64) (next gate.TextState, err error) {
 	done, err := s.aside(ctx)
 	if err != nil {
 		return next, err
@@ -93,6 +96,9 @@ func (s *Store) AppendText(ctx context.Context, key [32]byte, state gate.TextSta
 		w := addition{store: s, tx: tx, key: key, id: id}
 		now, err := w.look(ctx)
 		if err != nil {
+			return err
+		}
+		if err := w.unerased(ctx, seen); err != nil {
 			return err
 		}
 		if now.Generation != state.Generation || now.Bytes != state.Bytes {
@@ -151,6 +157,22 @@ func (w *addition) look(ctx context.Context) (state gate.TextState, err error) {
 	})
 	err = w.tx.SendBatch(ctx, &batch).Close()
 	return state, err
+}
+
+// unerased is [gate.ErrErased] if the session that the text is of was erased since
+// seen. An erasure is told of before the text is removed, for which it waits for the
+// text's lock; so the one that is not seen here removes what is added here.
+func (w *addition) unerased(ctx context.Context, seen gate.Erasure) error {
+	if seen == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.store.patience)
+	defer cancel()
+	last, err := scanErasure(w.tx.QueryRow(ctx, `SELECT seq FROM stopgate.erasures WHERE session = $1`, w.key[:]))
+	if err == nil && last > seen {
+		return gate.ErrErased
+	}
+	return err
 }
 
 // begin makes an empty text.

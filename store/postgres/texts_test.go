@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -47,27 +48,27 @@ func TestTexts(t *testing.T) {
 	long := make([]byte, 3*chunkBytes+17) // NUL bytes and all
 	source := rand.NewChaCha8([32]byte{})
 	_, _ = source.Read(long)
-	first, err := all[0].ReplaceText(ctx, key, "f1", bytes.NewReader(long), int64(len(long)))
+	first, err := all[0].ReplaceText(ctx, key, 0, "f1", bytes.NewReader(long), int64(len(long)))
 	if err != nil || first.Generation == 0 || first.Bytes != int64(len(long)) || first.Form != "f1" {
 		t.Fatalf("replace: %+v, %v", first, err)
 	}
 	if text, state := textOf(t, all[1], key, 0); text != string(long) || state != first {
 		t.Errorf("the other replica reads %d bytes as %+v", len(text), state)
 	}
-	second, err := all[1].AppendText(ctx, key, first, "f2", strings.NewReader("and more, which is not asked for"), 8)
+	second, err := all[1].AppendText(ctx, key, 0, first, "f2", strings.NewReader("and more, which is not asked for"), 8)
 	if err != nil || second != (gate.TextState{Generation: first.Generation, Bytes: first.Bytes + 8, Form: "f2"}) {
 		t.Fatalf("append: %+v, %v", second, err)
 	}
 	if text, _ := textOf(t, all[0], key, first.Bytes); text != "and more" {
 		t.Errorf("what was added reads %q", text)
 	}
-	if _, err := all[0].AppendText(ctx, key, first, "f3", strings.NewReader("x"), 1); !errors.Is(err, gate.ErrTextChanged) {
+	if _, err := all[0].AppendText(ctx, key, 0, first, "f3", strings.NewReader("x"), 1); !errors.Is(err, gate.ErrTextChanged) {
 		t.Errorf("append to what is not there any more: %v", err)
 	}
-	if _, err := all[0].AppendText(ctx, key, gate.TextState{}, "f3", strings.NewReader("x"), 1); !errors.Is(err, gate.ErrTextChanged) {
+	if _, err := all[0].AppendText(ctx, key, 0, gate.TextState{}, "f3", strings.NewReader("x"), 1); !errors.Is(err, gate.ErrTextChanged) {
 		t.Errorf("beginning what is there: %v", err)
 	}
-	third, err := all[0].ReplaceText(ctx, key, "f4", strings.NewReader(""), 0)
+	third, err := all[0].ReplaceText(ctx, key, 0, "f4", strings.NewReader(""), 0)
 	if err != nil || third.Generation <= first.Generation {
 		t.Fatalf("replace: %+v, %v", third, err)
 	}
@@ -77,7 +78,7 @@ func TestTexts(t *testing.T) {
 	if _, err := all[1].ReadText(ctx, key, second, &none); !errors.Is(err, gate.ErrTextChanged) || none.Len() != 0 {
 		t.Errorf("reading an old generation: %v, %q", err, none.String())
 	}
-	if _, err := all[1].AppendText(ctx, other, gate.TextState{}, "f", strings.NewReader("x"), 1); err != nil {
+	if _, err := all[1].AppendText(ctx, other, 0, gate.TextState{}, "f", strings.NewReader("x"), 1); err != nil {
 		t.Fatal(err)
 	}
 	known, err := all[0].KnownTexts(ctx, [][32]byte{key, other, {3}})
@@ -96,7 +97,7 @@ func TestTexts(t *testing.T) {
 	if err := all[0].pool.QueryRow(ctx, `SELECT count(*) FROM stopgate.text_chunks WHERE key = $1`, key[:]).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d pieces are left (%v)", left, err)
 	}
-	again, err := all[0].AppendText(ctx, key, gate.TextState{}, "f", strings.NewReader("x"), 1)
+	again, err := all[0].AppendText(ctx, key, 0, gate.TextState{}, "f", strings.NewReader("x"), 1)
 	if err != nil || again.Generation <= third.Generation {
 		t.Errorf("begun anew it is %+v (%v)", again, err)
 	}
@@ -110,7 +111,7 @@ func TestTextsOneBegins(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range results {
 		running.Go(func() {
-			_, results[i] = all[i%2].AppendText(t.Context(), key, gate.TextState{}, "", strings.NewReader("x"), 1)
+			_, results[i] = all[i%2].AppendText(t.Context(), key, 0, gate.TextState{}, "", strings.NewReader("x"), 1)
 		})
 	}
 	running.Wait()
@@ -141,7 +142,7 @@ func TestTextsLostAnswer(t *testing.T) {
 				if n > 0 {
 					p.set(func(p *proxy) { p.watch = once("commit\x00", what) })
 				}
-				next, err := s.AppendText(t.Context(), key, state, "f", strings.NewReader("line\n"), 5)
+				next, err := s.AppendText(t.Context(), key, 0, state, "f", strings.NewReader("line\n"), 5)
 				if err != nil || next.Bytes != state.Bytes+5 {
 					t.Fatalf("append %d: %+v, %v", n, next, err)
 				}
@@ -160,7 +161,7 @@ func TestTextsLeaveRoom(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := openForTest(t, url+"&pool_max_conns=4")
 	key := [32]byte{1}
-	state, err := s.AppendText(t.Context(), key, gate.TextState{}, "", strings.NewReader("x"), 1)
+	state, err := s.AppendText(t.Context(), key, 0, gate.TextState{}, "", strings.NewReader("x"), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func TestTextsLeaveRoom(t *testing.T) {
 func TestTextsWriter(t *testing.T) {
 	s := openForTest(t, postgrestest.Database(t))
 	key := [32]byte{1}
-	state, err := s.AppendText(t.Context(), key, gate.TextState{}, "", strings.NewReader("x"), 1)
+	state, err := s.AppendText(t.Context(), key, 0, gate.TextState{}, "", strings.NewReader("x"), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestTextsDamaged(t *testing.T) {
 			url := postgrestest.Database(t)
 			s := openForTest(t, url)
 			key := [32]byte{1}
-			state, err := s.ReplaceText(t.Context(), key, "", bytes.NewReader(make([]byte, 4*chunkBytes)), 4*chunkBytes)
+			state, err := s.ReplaceText(t.Context(), key, 0, "", bytes.NewReader(make([]byte, 4*chunkBytes)), 4*chunkBytes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,5 +227,40 @@ func TestTextsDamaged(t *testing.T) {
 				t.Errorf("read: %v", err)
 			}
 		})
+	}
+}
+
+// TestTextsOfAnErasedSession: a replica that began to take a text in before its session
+// was erased, on whichever replica, does not bring it back.
+func TestTextsOfAnErasedSession(t *testing.T) {
+	all := replicas(t, 2)
+	ctx, key := t.Context(), sha256.Sum256([]byte("s"))
+	seen, err := all[0].Erasure(ctx, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := all[0].ReplaceText(ctx, key, seen, "", strings.NewReader("before"), 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(all[1].EraseSession(ctx, "s"), all[1].EraseText(ctx, key)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all[0].ReplaceText(ctx, key, seen, "", strings.NewReader("late"), 4); !errors.Is(err, gate.ErrErased) {
+		t.Errorf("replace: %v", err)
+	}
+	for _, state := range []gate.TextState{{}, first} {
+		if _, err := all[0].AppendText(ctx, key, seen, state, "", strings.NewReader("late"), 4); !errors.Is(err, gate.ErrErased) {
+			t.Errorf("append to %+v: %v", state, err)
+		}
+	}
+	if state, err := all[0].TextState(ctx, key); err != nil || state != (gate.TextState{}) {
+		t.Errorf("the text is back: %+v, %v", state, err)
+	}
+	if seen, err = all[0].Erasure(ctx, "s"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all[0].AppendText(ctx, key, seen, gate.TextState{}, "", strings.NewReader("later"), 5); err != nil {
+		t.Errorf("what began after the erasure: %v", err)
 	}
 }

@@ -98,8 +98,11 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 		where, args = append(where, term), append(args, patterns...)
 		if len(patterns) > 0 {
 			term, patterns = ofAgents(`a.agent`, f.Agents)
-			where = append(where, `(e.session = '' OR NOT EXISTS (SELECT 1 FROM session_agents AS a WHERE a.session = e.session AND NOT `+term+`))`)
-			args = append(args, patterns...)
+			const elsewhere = `json_extract(CAST(e.head AS TEXT), '$.asked.transcript.session')`
+			where = append(where, `(e.session = '' OR NOT EXISTS (SELECT 1 FROM session_agents AS a WHERE a.session = e.session AND NOT `+term+`))`,
+				`(`+elsewhere+` IS NULL OR `+elsewhere+` = e.session OR EXISTS (SELECT 1 FROM session_agents AS a WHERE a.session = `+elsewhere+`)
+				AND NOT EXISTS (SELECT 1 FROM session_agents AS a WHERE a.session = `+elsewhere+` AND NOT `+term+`))`)
+			args = append(append(args, patterns...), patterns...)
 		}
 	}
 	if f.Session != "" {

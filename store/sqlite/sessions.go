@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"slices"
@@ -80,20 +81,26 @@ func (s *Store) SessionAgents(ctx context.Context, id string) ([]string, error) 
 const selectSessionAgents = `SELECT agent FROM session_agents WHERE session = ? ORDER BY agent`
 
 // ClaimSession makes a session belong to an agent, too.
-func (s *Store) ClaimSession(ctx context.Context, id, agent string, mine func(agent string) bool) error {
+func (s *Store) ClaimSession(ctx context.Context, id, agent string, seen gate.Erasure, mine func(agent string) bool) error {
 	if id == "" {
 		return gate.Errorf(gate.CodeValidation, "claim needs a session")
 	}
-	return s.writer.do(ctx, claimSession{id, agent, mine, s.opt.Now().UnixMilli()})
+	return s.writer.do(ctx, claimSession{id, agent, seen, mine, s.opt.Now().UnixMilli()})
 }
 
 type claimSession struct {
 	id, agent string
+	seen      gate.Erasure
 	mine      func(string) bool
 	at        int64 // Unix milliseconds
 }
 
 func (w claimSession) apply(c *conn) error {
+	if w.seen != 0 {
+		if erased, err := erasedSince(c, w.id, w.seen); err != nil || erased {
+			return cmp.Or(err, error(gate.ErrErased))
+		}
+	}
 	foreign := false
 	err := c.each(func(v []driver.Value) { foreign = foreign || !w.mine(v[0].(string)) }, 1, selectSessionAgents, w.id)
 	if err != nil {

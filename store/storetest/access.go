@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -203,19 +204,19 @@ func claims(t *testing.T, s gate.Store) {
 		return func(a string) bool { return gate.Caller{Agents: agents}.Owns(a) }
 	}
 	want("s1")
-	wantNoError(t, s.ClaimSession(t.Context(), "s1", "a", only("a")))
-	wantNoError(t, s.ClaimSession(t.Context(), "s1", "a", only("a")))
+	wantNoError(t, s.ClaimSession(t.Context(), "s1", "a", 0, only("a")))
+	wantNoError(t, s.ClaimSession(t.Context(), "s1", "a", 0, only("a")))
 	want("s1", "a")
-	wantCode(t, s.ClaimSession(t.Context(), "s1", "b", only("b")), gate.CodeNotFound)
+	wantCode(t, s.ClaimSession(t.Context(), "s1", "b", 0, only("b")), gate.CodeNotFound)
 	want("s1", "a")
-	wantNoError(t, s.ClaimSession(t.Context(), "s1", "b", only("*")))
+	wantNoError(t, s.ClaimSession(t.Context(), "s1", "b", 0, only("*")))
 	want("s1", "a", "b")
 	want("s2")
-	wantCode(t, s.ClaimSession(t.Context(), "", "a", only("*")), gate.CodeValidation)
-	wantNoError(t, s.ClaimSession(t.Context(), "s3", "a", only("a")))
-	wantNoError(t, s.ClaimSession(t.Context(), "s3", gate.Nobody, only("*")))
+	wantCode(t, s.ClaimSession(t.Context(), "", "a", 0, only("*")), gate.CodeValidation)
+	wantNoError(t, s.ClaimSession(t.Context(), "s3", "a", 0, only("a")))
+	wantNoError(t, s.ClaimSession(t.Context(), "s3", gate.Nobody, 0, only("*")))
 	want("s3", gate.Nobody, "a")
-	wantCode(t, s.ClaimSession(t.Context(), "s3", "a", only("a*")), gate.CodeNotFound)
+	wantCode(t, s.ClaimSession(t.Context(), "s3", "a", 0, only("a*")), gate.CodeNotFound)
 
 	for n, agent := range []string{"x", "y", "x"} {
 		commit(t, s, with(Record(n+1), func(r *gate.Record) { r.Session, r.Agent = "s4", agent }))
@@ -223,10 +224,23 @@ func claims(t *testing.T, s gate.Store) {
 	commit(t, s, with(Record(9), func(r *gate.Record) { r.Session = "" }))
 	want("s4", "x", "y")
 	want("")
-	wantCode(t, s.ClaimSession(t.Context(), "s4", "x", only("x")), gate.CodeNotFound)
+	wantCode(t, s.ClaimSession(t.Context(), "s4", "x", 0, only("x")), gate.CodeNotFound)
 	wantNoError(t, s.EraseSession(t.Context(), "s4"))
 	want("s4")
-	wantNoError(t, s.ClaimSession(t.Context(), "s4", "z", only("z")))
+	wantNoError(t, s.ClaimSession(t.Context(), "s4", "z", 0, only("z")))
+
+	seen, err := s.Erasure(t.Context(), "s5")
+	wantNoError(t, err)
+	wantNoError(t, s.ClaimSession(t.Context(), "s5", "a", seen, only("a")))
+	wantNoError(t, s.EraseSession(t.Context(), "s5"))
+	if err := s.ClaimSession(t.Context(), "s5", "a", seen, only("a")); !errors.Is(err, gate.ErrErased) {
+		t.Errorf("a claim from before the erasure: %v", err)
+	}
+	want("s5")
+	seen, err = s.Erasure(t.Context(), "s5")
+	wantNoError(t, err)
+	wantNoError(t, s.ClaimSession(t.Context(), "s5", "b", seen, only("b")))
+	want("s5", "b")
 
 	t.Run("one of many at once", func(t *testing.T) {
 		var won atomic.Int32
@@ -234,7 +248,7 @@ func claims(t *testing.T, s gate.Store) {
 		for n := range 8 {
 			agent := string('a' + rune(n))
 			running.Go(func() {
-				if s.ClaimSession(t.Context(), "race", agent, only(agent)) == nil {
+				if s.ClaimSession(t.Context(), "race", agent, 0, only(agent)) == nil {
 					won.Add(1)
 				}
 			})

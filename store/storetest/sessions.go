@@ -140,7 +140,32 @@ func sharedSessions(t *testing.T, s gate.Store) {
 	for n, of := range [][2]string{{"mine", "own"}, {"theirs", "both"}, {"mine", "both"}, {"mine", ""}, {"mine", "nobodys"}, {"my-2", "own"}} {
 		commit(t, s, with(Record(n+1), func(r *gate.Record) { r.Agent, r.Session = of[0], of[1] }))
 	}
-	wantNoError(t, s.ClaimSession(t.Context(), "nobodys", gate.Nobody, func(string) bool { return true }))
+	wantNoError(t, s.ClaimSession(t.Context(), "nobodys", gate.Nobody, 0, func(string) bool { return true }))
+	// So is one whose hooks read the conversation of another session.
+	const odd = `q"\uploaded <ü> {"transcript":{"session":"own"}}`
+	anyone := func(string) bool { return true }
+	wantNoError(t, s.ClaimSession(t.Context(), odd, "mine", 0, anyone))
+	wantNoError(t, s.ClaimSession(t.Context(), "a\x00b", "others", 0, anyone))
+	for n, of := range []string{"both", odd, "erased", "a\x00b", "own", "xx"} {
+		commit(t, s, with(Record(n+11), func(r *gate.Record) {
+			r.Agent, r.Session, r.Reason = "mine", "xx", "NUL \x00 and "+odd
+			r.Asked = &gate.Asked{Switched: map[string]bool{odd: true}, Transcript: &gate.TranscriptMark{Session: of, Bytes: 1, Tail: "00"}}
+		}))
+	}
+	for _, c := range []struct {
+		agents []string
+		want   []string
+	}{
+		{[]string{"mine"}, []string{ID(16), ID(12)}},
+		{[]string{"mine", "my-2"}, []string{ID(16), ID(15), ID(12)}},
+		{[]string{"mine", "theirs"}, []string{ID(16), ID(12), ID(11)}},
+		{[]string{"*"}, []string{ID(16), ID(15), ID(14), ID(13), ID(12), ID(11)}},
+	} {
+		if diff := cmp.Diff(c.want, list(t, s, gate.RecordFilter{Agents: c.agents, Session: "xx", Limit: 2})); diff != "" {
+			t.Errorf("records that read elsewhere for %q (-want +got):\n%s", c.agents, diff)
+		}
+	}
+	wantNoError(t, s.EraseSession(t.Context(), "xx"))
 	for _, c := range []struct {
 		agents []string
 		want   []string
