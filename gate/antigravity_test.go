@@ -123,6 +123,7 @@ func TestAntigravity10Payload(t *testing.T) {
 		{"after it, without a key error", said(post, "the text"), `{"tool_call":{"name":"read_file",` + args + `}`},
 		{"after one that failed", said(failed(post), "no such <file>"), `{"tool_call":{"name":"read_file",` + args + `,"error":"no such <file>"}`},
 		{"after one that failed without a word", failed(post), `{"tool_call":{"name":"read_file",` + args + `,"error":"The tool call failed."}`},
+		{"before a tool, of which no host says that it succeeded", failed(pre), `{"tool_call":{"name":"read_file",` + args + `}`},
 		{"no arguments, no environment", bare, `{"tool_call":{"name":"read_file","args":{}},"environment_id":""}`},
 		{"another host's tool, by the name it has here", as(pre, "gemini-cli", "run_shell_command", "Bash"), `{"tool_call":{"name":"code_execution",` + args + `}`},
 		{"another host's failed call", said(failed(as(call(PostToolUseFailure, ""), "claude-code", "Edit")), "denied"), `{"tool_call":{"name":"write_file",` + args + `,"error":"denied"}`},

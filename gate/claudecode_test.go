@@ -206,6 +206,11 @@ func TestClaudeCode05HooksTogether(t *testing.T) {
 			if d.Outcome != c.outcome || d.Reason != c.reason || d.AdditionalContext != c.context {
 				t.Errorf("%s %q, context %q", d.Outcome, d.Reason, d.AdditionalContext)
 			}
+			for i, v := range d.Hooks {
+				if said := c.context != "" && c.verdicts[i].AdditionalContext != ""; v.Injected != said {
+					t.Errorf("hook %d: injected is %v", i, v.Injected)
+				}
+			}
 		})
 	}
 }

@@ -83,6 +83,15 @@ var FailureCodes = []FailureCode{Timeout, ModelUnavailable, ModelRateLimited, Mo
 	HTTPStatus, HTTPUnreachable, EgressDenied, TranscriptUnreadable, BudgetExhausted, Overloaded, UnknownAgent,
 	BodyTooLarge, StoreUnavailable, SessionErased, BadQuery, NotPermitted, Internal}
 
+// Missing lists the failures that come of what the machine lacks, or does not show
+// to scripts, and that are no property of a hook.
+var Missing = []FailureCode{InterpreterMissing, ScriptMissing, SandboxUnavailable}
+
+// Unasked lists the failures that say nothing of a hook: it could not be asked here
+// and now.
+var Unasked = slices.Concat(Missing, []FailureCode{ModelUnavailable, ModelRateLimited, HTTPUnreachable, EgressDenied,
+	TranscriptUnreadable, BudgetExhausted, Overloaded, StoreUnavailable, Internal})
+
 // Failure is why something could not be asked. The message is for a person,
 // holds no secret and is never empty.
 type Failure struct {

@@ -42,8 +42,7 @@ func (m *meanwhile) Read(b []byte) (int, error) {
 // come back; and the session is not lost to the agent that goes on in it, since a
 // host takes a 404 for "allow".
 func TestAnErasureWinsOverAnUpload(t *testing.T) {
-	var w *world
-	w = newGuardedWorld(t, func(o *Options) {
+	w := newGuardedWorld(t, func(o *Options) {
 		o.Transcripts = spooled{o.Transcripts.(*shelf)}
 		o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
 	})

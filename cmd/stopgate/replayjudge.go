@@ -80,11 +80,6 @@ const (
 	noAnswer    = "gate_error"   // the gate itself failed
 )
 
-// unasked are the failures that say nothing of the draft: its hook could not be
-// asked here and now.
-var unasked = []gate.FailureCode{gate.ModelUnavailable, gate.ModelRateLimited, gate.InterpreterMissing, gate.SandboxUnavailable,
-	gate.HTTPUnreachable, gate.EgressDenied, gate.TranscriptUnreadable, gate.BudgetExhausted, gate.Overloaded, gate.StoreUnavailable, gate.Internal}
-
 // again is one evaluation on its way through a draft.
 type again struct {
 	*replayer
@@ -163,7 +158,7 @@ func (a *again) obstacle(d gate.Decision) *obstacle {
 		return &obstacle{noAnswer, d.GateError.Error()}
 	}
 	for _, v := range d.Hooks {
-		if v.Failure != nil && slices.Contains(unasked, v.Failure.Code) {
+		if v.Failure != nil && slices.Contains(gate.Unasked, v.Failure.Code) {
 			return &obstacle{string(v.Failure.Code), fmt.Sprintf("hook %q: %s", v.Name, v.Failure.Message)}
 		}
 	}

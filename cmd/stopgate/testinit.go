@@ -191,7 +191,7 @@ func (t *tester) settle(p process, path string, draft draftFile) ([]byte, error)
 		}
 		d := c.result.decisions[0]
 		for _, v := range d.Hooks { // what this machine lacks is no property of the hook
-			if v.Failure != nil && slices.Contains([]gate.FailureCode{gate.SandboxUnavailable, gate.InterpreterMissing}, v.Failure.Code) {
+			if v.Failure != nil && slices.Contains(gate.Missing, v.Failure.Code) {
 				return nil, exit{exitInput, fmt.Errorf("hook %q could not be asked: %w", v.Name, v.Failure)}
 			}
 		}
