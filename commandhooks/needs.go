@@ -35,7 +35,7 @@ func (r *Runner) Unserved(h *gate.Hook) *gate.Failure {
 	if r.start == nil {
 		return failed(gate.SandboxUnavailable, "%s", r.status.Reason)
 	}
-	cwd := "/" // of an agent that is somewhere
+	cwd := "/project" // of an agent that is somewhere
 	if r.opt.Workspace.Access != NoWorkspace && len(r.opt.Workspace.Roots) > 0 {
 		cwd = r.opt.Workspace.Roots[0]
 	}
@@ -44,8 +44,11 @@ func (r *Runner) Unserved(h *gate.Hook) *gate.Failure {
 		return failure
 	}
 	s := r.sight(j)
-	s.cwd, s.project = "", ""
+	if !s.confined { // a whole path is seen, wherever it is
+		s.cwd, s.project = "", ""
+	}
 	if r.opt.Workspace.Access != NoWorkspace { // one agent's directory may be seen and another's not
+		s.cwd, s.project = "", ""
 		s.unseen, s.projectUnseen, s.held = "", "", append(s.held, r.opt.Workspace.Roots...)
 	}
 	return s.lacks(j, h)
