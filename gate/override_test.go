@@ -2,6 +2,7 @@ package gate
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -12,15 +13,18 @@ import (
 // as ever.
 func TestOverride(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	now, asked := at, 0
+	now := at
+	var asked atomic.Int64 // an event's hooks are asked at once
 	m := newMemory()
-	no := func(Input) Verdict { asked++; return Verdict{Outcome: Block, Reason: "no"} }
+	no := func(Input) Verdict { asked.Add(1); return Verdict{Outcome: Block, Reason: "no"} }
 	g := newGate(m, answers{"p": no, "c": no, "w": no, "t": no}, agent(prompt("p", 3), Hook{Name: "c"}, Hook{Name: "w", Shadow: true}, Hook{Name: "t", Event: PreToolUse}))
 	g.Now = func() time.Time { return now }
-	decideAt := func(after time.Duration, ev Event) (Decision, int) {
+	decideAt := func(after time.Duration, ev Event) (Decision, int64) {
 		t.Helper()
-		now, asked = at.Add(after), 0
-		return decide(t, g, ev), asked
+		now = at.Add(after)
+		asked.Store(0)
+		d := decide(t, g, ev)
+		return d, asked.Load()
 	}
 	m.overrides["s"] = Override{Session: "s", Reason: "staging is down", By: "jane", Agents: []string{"a*"}, Since: at, Until: at.Add(time.Hour)}
 
