@@ -65,7 +65,8 @@ func (n *node) listOf(name string) *node {
 	return l
 }
 
-// ordered is the value as JSON, members in their order.
+// ordered is appendJSON with members in the order in which they were written, which
+// for hooks is one in which they fire.
 func (n *node) ordered(b []byte) []byte {
 	switch n.kind {
 	case objectKind:

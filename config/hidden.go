@@ -34,7 +34,7 @@ func HideSecrets(kind gate.SpecKind, document json.RawMessage) json.RawMessage {
 	if !changed {
 		return document
 	}
-	return n.appendWritten(nil)
+	return n.ordered(nil)
 }
 
 // hideSecrets marks every value below a "transform".
@@ -100,31 +100,4 @@ func onlyHooks(n *node, keep map[string]string) (changed bool) {
 	before = len(env.fields)
 	env.fields = slices.DeleteFunc(env.fields, func(f field) bool { _, kept := keep[f.name]; return !kept })
 	return changed || len(env.fields) < before || env.kind != objectKind
-}
-
-// appendWritten is appendJSON with members in the order in which they were written,
-// which for hooks is one in which they fire.
-func (n *node) appendWritten(b []byte) []byte {
-	switch n.kind {
-	case listKind:
-		b = append(b, '[')
-		for i, item := range n.items {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = item.appendWritten(b)
-		}
-		return append(b, ']')
-	case objectKind:
-		b = append(b, '{')
-		for i, f := range n.fields {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(appendText(b, f.name), ':')
-			b = f.value.appendWritten(b)
-		}
-		return append(b, '}')
-	}
-	return n.appendJSON(b)
 }
