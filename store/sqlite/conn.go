@@ -207,3 +207,20 @@ func isBusy(err error) bool {
 	code := resultCode(err)
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
+
+// column is the one column of a query's rows.
+func column[T any](ctx context.Context, db *sql.DB, query string, args ...any) (values []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(&v); err != nil {
+			return nil, explain(err)
+		}
+		values = append(values, v)
+	}
+	return values, explain(rows.Err())
+}

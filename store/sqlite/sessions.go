@@ -62,20 +62,7 @@ func (s *Store) agentCounts(ctx context.Context, session string) ([]gate.AgentCo
 
 // SessionAgents lists the agents that a session belongs to.
 func (s *Store) SessionAgents(ctx context.Context, id string) ([]string, error) {
-	rows, err := s.reads.QueryContext(ctx, selectSessionAgents, id)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer rows.Close()
-	var agents []string
-	for rows.Next() {
-		var agent string
-		if err := rows.Scan(&agent); err != nil {
-			return nil, explain(err)
-		}
-		agents = append(agents, agent)
-	}
-	return agents, explain(rows.Err())
+	return column[string](ctx, s.reads, selectSessionAgents, id)
 }
 
 const selectSessionAgents = `SELECT agent FROM session_agents WHERE session = ? ORDER BY agent`

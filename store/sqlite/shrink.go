@@ -41,7 +41,7 @@ func (s *Store) dropOldest(ctx context.Context, due func() (bool, error), query 
 		if more, err := due(); err != nil || !more {
 			return err
 		}
-		seqs, err := s.seqs(ctx, query, before, limit)
+		seqs, err := column[int64](ctx, s.reads, query, before, limit)
 		if err != nil || len(seqs) == 0 {
 			return err
 		}
@@ -49,20 +49,4 @@ func (s *Store) dropOldest(ctx context.Context, due func() (bool, error), query 
 			return err
 		}
 	}
-}
-
-func (s *Store) seqs(ctx context.Context, query string, args ...any) (seqs []int64, err error) {
-	rows, err := s.reads.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var seq int64
-		if err := rows.Scan(&seq); err != nil {
-			return nil, explain(err)
-		}
-		seqs = append(seqs, seq)
-	}
-	return seqs, explain(rows.Err())
 }

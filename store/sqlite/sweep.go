@@ -118,20 +118,8 @@ func (s *Store) sweepSessions(ctx context.Context, before, now int64) error {
 	}
 }
 
-func (s *Store) idleSessions(ctx context.Context, before int64) (ids []string, err error) {
-	rows, err := s.reads.QueryContext(ctx, `SELECT DISTINCT session FROM session_agents AS a WHERE at < ? AND `+unrecorded("a.session")+` LIMIT ?`, before, dropLimit)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, explain(err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, explain(rows.Err())
+func (s *Store) idleSessions(ctx context.Context, before int64) ([]string, error) {
+	return column[string](ctx, s.reads, `SELECT DISTINCT session FROM session_agents AS a WHERE at < ? AND `+unrecorded("a.session")+` LIMIT ?`, before, dropLimit)
 }
 
 // forgetSessions removes what is known of sessions, or keeps it once more.
