@@ -156,16 +156,7 @@ const (
 // sweepingErased removes copies of what was erased, until the store is closed.
 // What fails is tried again.
 func (s *Store) sweepingErased() {
-	tick := time.NewTicker(sweepErasedEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.ending.Done():
-			return
-		case <-tick.C:
-			_ = s.sweepErased(s.ending)
-		}
-	}
+	s.every(sweepErasedEvery, func(ctx context.Context) { _ = s.sweepErased(ctx) })
 }
 
 func (s *Store) sweepErased(ctx context.Context) error {

@@ -14,14 +14,19 @@ import (
 const shrinkEvery = time.Minute
 
 func (s *Store) shrinking() {
-	tick := time.NewTicker(shrinkEvery)
+	s.every(shrinkEvery, func(ctx context.Context) { _ = s.shrink(ctx, time.Now()) }) // what stays is found again
+}
+
+// every does something at intervals until the store is closed.
+func (s *Store) every(interval time.Duration, do func(context.Context)) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-s.ending.Done():
 			return
 		case <-tick.C:
-			_ = s.shrink(s.ending, time.Now()) // what stays is found again
+			do(s.ending)
 		}
 	}
 }
