@@ -136,6 +136,16 @@ func (c apiClient) send(ctx context.Context, method, path, contentType string, b
 	return resp, nil
 }
 
+// refusedBy is the error of an answer that is a refusal, of which so many bytes are
+// read.
+func refusedBy(resp *http.Response, limit int64) error {
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, limit))
+	if err != nil {
+		return exit{exitUnreachable, err}
+	}
+	return refusal(resp.Status, answer)
+}
+
 // howToReach is what to do about a server that does not answer.
 func howToReach(base string) string {
 	if install.Loopback(base) {

@@ -228,29 +228,12 @@ func exportQuery(f gate.RecordFilter) url.Values {
 
 // open asks for something long. What the server refuses is an error.
 func (c apiClient) open(ctx context.Context, path string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
-	if err != nil {
-		return nil, exit{exitUsage, err}
-	}
-	if c.key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.key)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err
-		}
-		return nil, exit{exitUnreachable, fmt.Errorf("no server at %s: %w (%s)", c.base, cmp.Or(context.Cause(ctx), err), howToReach(c.base))}
-	}
-	if resp.StatusCode == http.StatusOK {
-		return resp, nil
+	resp, err := c.send(ctx, http.MethodGet, path, "", nil)
+	if err != nil || resp.StatusCode == http.StatusOK {
+		return resp, err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxSpecFile))
-	if err != nil {
-		return nil, exit{exitUnreachable, err}
-	}
-	return nil, refusal(resp.Status, answer)
+	return nil, refusedBy(resp, maxSpecFile)
 }
 
 // exportFile is where the lines go: standard output, or a file that has its name

@@ -36,11 +36,7 @@ func (c apiClient) get(ctx context.Context, path string, use func(*http.Response
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		answer, err := io.ReadAll(io.LimitReader(resp.Body, hookclient.MaxAnswer))
-		if err != nil {
-			return exit{exitUnreachable, err}
-		}
-		return refusal(resp.Status, answer)
+		return refusedBy(resp, hookclient.MaxAnswer)
 	}
 	return use(resp)
 }
