@@ -112,6 +112,10 @@ func TestConvertOtherAnswers(t *testing.T) {
 		if !strings.Contains(report, "context: Claude Code gives the agent the plain text that a hook on SessionStart prints; Azure SRE Agent does not") {
 			t.Errorf("report:\n%s", report)
 		}
+		_, report = converted(gate.Azure, gate.ClaudeCode, agentHook("Start", `type: command, command: "echo Mind the tests."`), false)
+		if !strings.Contains(report, "context: plain text that a hook on SessionStart prints is given to the agent in Claude Code; in Azure SRE Agent it is not") {
+			t.Errorf("the other way: %s", report)
+		}
 	})
 }
 

@@ -36,6 +36,9 @@ func (c *converter) sayDifferences(d *declared, event gate.EventName) {
 	if c.From == gate.ClaudeCode && !watchedOnly(c.To, event) && d.Type == gate.CommandHook && (event == gate.Start || event == gate.UserPromptSubmit) {
 		c.once(d, "context: Claude Code gives the agent the plain text that a hook on %s prints; %s does not", EventName(c.From, d.Event), to)
 	}
+	if c.To == gate.ClaudeCode && lawOf(d) != watches && d.Type == gate.CommandHook && (event == gate.Start || event == gate.UserPromptSubmit) {
+		c.once(d, "context: plain text that a hook on %s prints is given to the agent in Claude Code; in %s it is not", EventName(c.To, event), from)
+	}
 	if a, b := toldOf(c.From, d.Event), toldOf(c.To, event); a != b {
 		c.once(d, "input of %s: %s gives %s; %s gives %s", EventName(c.To, event), from, a, to, b)
 	}

@@ -30,7 +30,7 @@ func (c *converter) text(d *declared) hookText {
 	line, _ := unwrapped(d)
 	switch {
 	case d.Script != "":
-		r.add(d.Script, !strings.HasPrefix(d.Script, shebangs[1]))
+		r.add(d.Script, scriptLanguage(d.Script))
 	case d.Args != nil:
 		words := append([]string{d.Command}, d.Args...)
 		for i := range words {
@@ -39,7 +39,7 @@ func (c *converter) text(d *declared) hookText {
 		r.write(strings.Join(words, "\n"))
 		r.command(words, false)
 	default:
-		r.add(line, true)
+		r.add(line, "shell")
 	}
 	return hookText{r.text.String(), r.whole}
 }
@@ -65,13 +65,22 @@ type textReader struct {
 
 func (r *textReader) write(text string) { r.text.WriteString(text + "\n") }
 
-func (r *textReader) add(text string, shell bool) {
+// add takes in a text of a language.
+func (r *textReader) add(text, language string) {
 	r.write(text)
-	if shell {
+	if language == "shell" {
 		r.shell(text)
 	} else {
-		r.whole = r.whole && tellsAll(text)
+		r.whole = r.whole && tellsAll(text, language)
 	}
+}
+
+// scriptLanguage is that of a spec's own script.
+func scriptLanguage(script string) string {
+	if strings.HasPrefix(script, shebangs[1]) {
+		return "python"
+	}
+	return "shell"
 }
 
 // shell looks at every command of a shell text.
@@ -199,7 +208,7 @@ func (r *textReader) command(words []string, fed bool) {
 	case program == "trap":
 		r.whole = r.whole && len(words) > 1 && words[1] != unplain
 		if r.whole {
-			r.add(words[1], true)
+			r.add(words[1], "shell")
 		}
 	case filter:
 		r.whole = r.whole && readsOnly(program, words[1:])
@@ -225,7 +234,7 @@ func (r *textReader) interpreted(program string, args []string, fed bool) {
 	for i, arg := range args {
 		switch {
 		case arg == inline[program] && i+1 < len(args) && args[i+1] != unplain:
-			r.add(args[i+1], isShell(program))
+			r.add(args[i+1], languageOf(program, "", ""))
 			return
 		case plainOptions.MatchString(arg):
 		case strings.HasPrefix(arg, "-"):
@@ -256,7 +265,5 @@ func (r *textReader) file(name, interpreter string) {
 		return
 	}
 	first, _, _ := strings.Cut(text, "\n")
-	r.add(text, isShell(interpreter) || interpreter == "" && (shellShebang.MatchString(first) || !strings.HasPrefix(first, "#!") && path.Ext(name) == ".sh"))
+	r.add(text, languageOf(interpreter, name, first))
 }
-
-var shellShebang = regexp.MustCompile(`\A#!\S*[/ ](?:env +)?(?:ba|da|z)?sh\b`)

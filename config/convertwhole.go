@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,12 +12,11 @@ import (
 // What a text can say is seen whole only where that is certain. Everything here
 // doubts: a doubt costs a warning, a word that was not seen a denial.
 
-// importing is where a text in another language takes in more of it, and the
-// modules that it names.
-var importing = regexp.MustCompile(`(?m)^\s*(?:import|from|use)\s+([\w.]+(?:\s*,\s*[\w.]+)*)|\b(?:require|import)\s*\(\s*["']([^"')]*)`)
+const pure = `(?:json|sys|re|datetime|time|string|math|shlex|collections|itertools)`
 
-// pureModules print nothing by themselves and read no file.
-var pureModules = strings.Fields(`json sys re datetime time string math shlex collections itertools strict warnings utf8`)
+// taking is a line of Python that takes in what prints nothing by itself and reads
+// no file, and nothing else.
+var taking = regexp.MustCompile(`(?m)^[ \t]*(?:import[ \t]+` + pure + `(?:[ \t]*,[ \t]*` + pure + `)*|from[ \t]+` + pure + `[ \t]+import[ \t]+\w+(?:[ \t]*,[ \t]*\w+)*)[ \t]*(?:;|$)`)
 
 // reaching is what another language needs to print what stands elsewhere, or
 // to write its words in another spelling.
@@ -24,17 +24,38 @@ var reaching = regexp.MustCompile(`(?i)subprocess|popen|\bsystem\b\s*[("']|\bexe
 	`(?:^|[^.\w])compile\s*\(|\bfetch\w*\s*\(|child_process|readfile|readlines?\s*\(|\brequire\s+["'\w]|\bFunction\s*\(|\\[uxN0-7]|` +
 	`\bchr\s*\(|fromCharCode|base64|\.decode\s*\(|\bgetattr\s*\(|\bglobals\s*\(|<\$?\w+>|\bqx\b|` + "`")
 
+// takingIn is what may take in more of the text, or a file, in whatever form.
+var takingIn = regexp.MustCompile(`\b(?:import|require\w*|include|use|do|load|File|IO|ARGF|gets)\b`)
+
 // tellsAll reports whether a text that is no shell's holds all that it can say.
-func tellsAll(text string) bool {
-	for _, m := range importing.FindAllStringSubmatch(text, -1) {
-		for _, module := range strings.Split(m[1]+m[2], ",") {
-			if !slices.Contains(pureModules, strings.TrimSpace(module)) {
-				return false
-			}
-		}
+// Only Python and JavaScript are known well enough.
+func tellsAll(text, language string) bool {
+	if language != "python" && language != "node" {
+		return false
 	}
-	return !reaching.MatchString(text) && !joined.MatchString(text)
+	text = taking.ReplaceAllString(text, "")
+	text = strings.ReplaceAll(text, "json.load(sys.stdin)", "")
+	return !takingIn.MatchString(text) && !reaching.MatchString(text) && !joined.MatchString(text)
 }
+
+// languageOf is whose a script is, by what runs it, else by what it says itself;
+// empty: another's.
+func languageOf(interpreter, name, first string) string {
+	switch {
+	case strings.HasPrefix(interpreter, "python"), interpreter == "" && pythonShebang.MatchString(first):
+		return "python"
+	case interpreter == "node", interpreter == "" && strings.HasPrefix(first, "#!") && strings.HasSuffix(strings.TrimSpace(first), "node"):
+		return "node"
+	case isShell(interpreter), interpreter == "" && (shellShebang.MatchString(first) || !strings.HasPrefix(first, "#!") && path.Ext(name) == ".sh"):
+		return "shell"
+	}
+	return ""
+}
+
+var (
+	shellShebang  = regexp.MustCompile(`\A#!\S*[/ ](?:env +)?(?:ba|da|z)?sh\b`)
+	pythonShebang = regexp.MustCompile(`\A#!\S*[/ ](?:env +)?python[0-9.]*\s*\z`)
+)
 
 // joined is a word that is put together of quoted parts, or written by numbers,
 // which nobody finds by looking for it.
@@ -48,31 +69,51 @@ var filters = map[string]int{"grep": 1, "egrep": 1, "fgrep": 1, "jq": 1, "sed": 
 // fromFile are their options that name a file, or that may.
 var fromFile = regexp.MustCompile(`\A(?:-[a-zA-Z]*[fLe].*|--(?:from-file|file|slurpfile|rawfile|library-path|files0-from|expression)(?:=.*)?)\z`)
 
-// awkReaches is what lets awk print what stands elsewhere.
-var awkReaches = regexp.MustCompile(`system|getline|\|`)
+// What lets a filter's own program print what stands elsewhere; sed's is taken for
+// what it says only where it replaces, prints or deletes.
+var (
+	awkReaches = regexp.MustCompile(`system|getline|ARG[VC]|@|\|`)
+	jqReaches  = regexp.MustCompile(`\b(?:import|include|input\w*)\b`)
+	sedPlain   = regexp.MustCompile(`\A(?:[0-9$,]*[pdq]|s([/|#,])[^/|#,\n]*[/|#,][^/|#,\n]*[/|#,][gip0-9]*)\z`)
+)
 
 // readsOnly reports whether such a program reads its standard input alone.
 func readsOnly(program string, args []string) bool {
 	plain := 0
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {
-		case arg == "-q" || arg == "--quiet" || arg == "--silent": // prints nothing
-			return program != "jq"
+		case strings.HasSuffix(program, "grep") && (arg == "-q" || arg == "--quiet" || arg == "--silent"): // prints nothing
+			return true
 		case program == "jq" && (arg == "--arg" || arg == "--argjson"):
 			i += 2
-		case (program == "cut" || program == "sort") && (arg == "-d" || arg == "-f" || arg == "-c" || arg == "-k" || arg == "-t"),
+		case program == "cut" && (arg == "-d" || arg == "-f" || arg == "-c"), program == "sort" && (arg == "-k" || arg == "-t"),
 			program == "awk" && (arg == "-F" || arg == "-v"):
 			i++
-		case program != "cut" && fromFile.MatchString(arg):
+		case program != "cut" && fromFile.MatchString(arg), strings.HasSuffix(program, "grep") && recursive.MatchString(arg):
 			return false
 		case arg == unplain || !strings.HasPrefix(arg, "-"):
-			plain++
-			if program == "awk" && (arg == unplain || awkReaches.MatchString(arg)) {
+			if plain++; plain == 1 && !tells(program, arg) {
 				return false
 			}
 		}
 	}
 	return plain <= filters[program]
+}
+
+// recursive are the options by which grep looks for files itself.
+var recursive = regexp.MustCompile(`\A(?:-[a-zA-Z]*[rRd].*|--.*recurs.*|--directories.*)\z`)
+
+// tells reports whether a filter's program says itself all that it can print.
+func tells(program, text string) bool {
+	switch program {
+	case "awk":
+		return text != unplain && !awkReaches.MatchString(text)
+	case "jq":
+		return text != unplain && !jqReaches.MatchString(text)
+	case "sed":
+		return text == "" || sedPlain.MatchString(text)
+	}
+	return true
 }
 
 // mute are the redirections of a statement that nothing of it is heard by.

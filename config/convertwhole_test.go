@@ -16,6 +16,13 @@ func TestSeenWhole(t *testing.T) {
 		"require.js":  "require('./lib')(process)\n",
 		"child.js":    "console.log(require('child_process').execSync('x').toString())\n",
 		"lib.rb":      "require 'json'\nputs 1\n",
+		"as.py":       "import json as j, common\ncommon.verdict()\n",
+		"twice.py":    "import sys; import common\ncommon.verdict()\n",
+		"braces.mjs":  "import { verdict } from \"./lib.mjs\"\nverdict()\n",
+		"effect.mjs":  "import \"./lib.mjs\"\n",
+		"file.rb":     "puts File.read(\"deny.json\")\n",
+		"rel.rb":      "require_relative \"lib\"\n",
+		"do.pl":       "do \"./lib.pl\";\n",
 		"deny.json":   `{"hookSpecificOutput":{"permissionDecision":"deny"}}`,
 		"again":       "curl x",
 		"swapped.sh":  "{ curl x 1>&2; } 2>&1\n",
@@ -58,14 +65,19 @@ func TestSeenWhole(t *testing.T) {
 		`[ -n "$(cat again)" ] && sh again`:                        false,
 		`echo '{"permission''Decision":"deny"}'`:                   false,
 		`echo '{"permissionDecision":"\u0064eny"}'`:                false,
-		`trap 'curl x' EXIT`:                                       false,
-		`echo x > "$(curl y)"`:                                     false,
-		`python3 -c 'import common'`:                               false,
-		`python3 -c 'import sys; sys.exit(2)'`:                     true,
+		"python3 as.py":                                            false, "python3 twice.py": false, "node braces.mjs": false, "node effect.mjs": false,
+		"ruby file.rb": false, "ruby rel.rb": false, "perl do.pl": false,
+		"sort -f deny.json": false, "sort -d deny.json": false, "sed --quiet p deny.json": false, "sed --silent p deny.json": false,
+		"sed 'r deny.json'": false, "sed '1e ./judge'": false, `jq -n 'import "./deny" as $d; $d'`: false, "grep -rh hookSpecific": false,
+		`awk 'BEGIN{ARGV[1]="deny.json";ARGC=2} 1'`: false, "sed 's/a/b/e'": false, "sed 's/a/b/w x'": false,
+		`trap 'curl x' EXIT`:                   false,
+		`echo x > "$(curl y)"`:                 false,
+		`python3 -c 'import common'`:           false,
+		`python3 -c 'import sys; sys.exit(2)'`: true,
 	} {
 		t.Run(line, func(t *testing.T) {
 			r := textReader{script: func(path string) (string, bool) { text, ok := files[path]; return text, ok }, read: map[string]bool{}, whole: true}
-			r.add(line, true)
+			r.add(line, "shell")
 			if r.whole != want {
 				t.Errorf("whole is %v of:\n%s", r.whole, r.text.String())
 			}

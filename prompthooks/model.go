@@ -151,7 +151,8 @@ func Errorf(kind ErrorKind, format string, args ...any) *Error {
 // (spec/azure.md 32).
 func (e *Error) transient() bool { return e.Kind == Unavailable || e.Kind == RateLimited }
 
-func (e *Error) code() gate.FailureCode {
+// Code is what a hook that had no answer for it fails with.
+func (e *Error) Code() gate.FailureCode {
 	switch e.Kind {
 	case RateLimited:
 		return gate.ModelRateLimited

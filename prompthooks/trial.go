@@ -304,7 +304,7 @@ func (t *trial) failure(ctx context.Context, err error) *gate.Failure {
 			Message: fmt.Sprintf("the judge gave no verdict in time (timeout %s, %d requests)", t.in.Hook.Timeout, t.usage.Calls)}
 	}
 	if bad, ok := errors.AsType[*Error](err); ok {
-		return &gate.Failure{Code: bad.code(), Message: bad.Message}
+		return &gate.Failure{Code: bad.Code(), Message: bad.Message}
 	}
 	return &gate.Failure{Code: gate.ModelUnavailable, Message: "the model could not be asked: " + err.Error()}
 }

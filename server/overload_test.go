@@ -32,7 +32,7 @@ func (s *standing) Commit(ctx context.Context, c gate.Commit) error {
 
 // A host for whose event there is no room is answered by on_gate_error at once, or,
 // where the store is slow to keep it, soon; and what is refused does not fill the
-// store's own line.
+// store's own line (docs/faults.md G34).
 func TestOverloadedHostsDoNotWaitForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(o *Options) {

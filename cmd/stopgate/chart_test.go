@@ -97,7 +97,7 @@ func TestManifestsServerFileLoads(t *testing.T) {
 	}
 }
 
-// TestChart renders the chart as Helm does, for each kind of installation.
+// TestChart (docs/faults.md G71) renders the chart as Helm does, for each kind of installation.
 func TestChart(t *testing.T) {
 	helm := tool(t, "helm", "make chart")
 	render := func(t *testing.T, set ...string) ([]byte, error) {

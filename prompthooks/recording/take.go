@@ -174,10 +174,8 @@ func (a answer) err(again bool) error {
 		bad := *a.Error
 		bad.RetryAfter = 0
 		return &bad
-	case a.Error != nil && a.Error.Kind == prompthooks.RateLimited:
-		return &gate.Failure{Code: gate.ModelRateLimited, Message: a.Error.Message}
 	case a.Error != nil:
-		return &gate.Failure{Code: gate.ModelUnavailable, Message: a.Error.Message}
+		return &gate.Failure{Code: a.Error.Code(), Message: a.Error.Message}
 	case a.Ended == deadline:
 		return &gate.Failure{Code: gate.Timeout, Message: "the model gave no answer in the hook's time when it was recorded"}
 	case a.Other != "":
