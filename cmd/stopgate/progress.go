@@ -10,7 +10,7 @@ import (
 )
 
 // progress tells a person how far a long command is: on a terminal in one line
-// that changes, elsewhere in a line for each tenth.
+// that changes, elsewhere, where lines are kept, in one every tellEvery.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -19,14 +19,24 @@ type progress struct {
 
 	mu    sync.Mutex
 	done  int
-	shown time.Time // on a terminal, when last
+	shown time.Time // when last
 }
 
-// showEvery is how often a terminal's line changes: as often as an eye can follow.
-const showEvery = 200 * time.Millisecond
+const (
+	// showEvery is how often a terminal's line changes: as often as an eye can follow.
+	showEvery = 200 * time.Millisecond
+	// tellEvery is how often a log learns that a command is still at it; one that is
+	// done by then says nothing.
+	tellEvery = 10 * time.Second
+)
 
 func newProgress(w io.Writer, total int) *progress {
-	return &progress{w: w, terminal: terminal.Is(w), total: total, began: time.Now()}
+	now := time.Now()
+	p := &progress{w: w, terminal: terminal.Is(w), total: total, began: now}
+	if !p.terminal {
+		p.shown = now
+	}
+	return p
 }
 
 // step is one more done.
@@ -37,11 +47,13 @@ func (p *progress) step() {
 	now := time.Now()
 	switch {
 	case p.terminal && (now.Sub(p.shown) >= showEvery || p.done == p.total):
-		p.shown = now
 		fmt.Fprintf(p.w, "\r%s\x1b[K", p.line(now))
-	case !p.terminal && p.done*10/p.total > (p.done-1)*10/p.total: // a tenth is full
+	case !p.terminal && now.Sub(p.shown) >= tellEvery:
 		fmt.Fprintln(p.w, p.line(now))
+	default:
+		return
 	}
+	p.shown = now
 }
 
 // end leaves the line.

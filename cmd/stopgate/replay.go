@@ -17,7 +17,8 @@ import (
 )
 
 type replayCommand struct {
-	Files     []string `short:"f" name:"file" required:"" sep:"none" help:"The draft: spec file or hooks file, or a directory of them; may be given again."`
+	Files     []string `short:"f" name:"file" xor:"draft" sep:"none" placeholder:"SPEC" help:"The draft: spec file or hooks file, or a directory of them; may be given again."`
+	Shadow    []string `xor:"draft" sep:"none" placeholder:"SPEC" help:"Compare SPEC live with what is in force: the same as -f SPEC --follow."`
 	Against   []string `sep:"none" placeholder:"SPEC" help:"Compare with what these say, not with what was answered then; may be given again."`
 	Server    string   `xor:"source" placeholder:"URL" help:"Evaluations of this server (STOPGATE_SERVER, ${server})."`
 	Data      string   `xor:"source" placeholder:"DIR" help:"Evaluations of this data directory, or with --config of that file's database."`
@@ -32,13 +33,14 @@ type replayCommand struct {
 	Limit     int      `default:"1000" placeholder:"N" help:"At most the newest N; of an export the first N."`
 	Follow    bool     `help:"Go on with every evaluation that the server makes from now on, until interrupted."`
 	AllActive bool     `help:"Ask on-demand hooks in every session, not only where they were switched on."`
+	Redacted  bool     `help:"Ask about payloads too out of which secrets were taken: hooks see marks in their place."`
 	HTTP      bool     `name:"http" help:"Ask http hooks too: they get requests about what happened long ago."`
 	Record    string   `placeholder:"DIR" xor:"recording" help:"Keep every answer of the models in this new directory."`
 	Replay    string   `placeholder:"DIR" xor:"recording" help:"Answer from such a directory, without a model."`
 	Parallel  int      `default:"4" placeholder:"P" help:"Evaluations replayed at once."`
-	ExitCode  bool     `help:"Exit 1 if anything changes, as git diff has it."`
+	ExitCode  bool     `help:"Exit 1 if anything changes, as git diff has it, and 65 if nothing is known to and not all could be replayed."`
 	JSON      bool     `help:"Print everything as JSON; with --follow one object a line."`
-	Config    string   `placeholder:"FILE" help:"Server file, for models, sandbox and transcripts.roots."`
+	Config    string   `placeholder:"FILE" help:"Server file, for models and their prices, sandbox, redact_model_input and transcripts.roots."`
 	Sandbox   string   `placeholder:"MODE" help:"auto, bubblewrap, process, container or off."`
 }
 
@@ -48,11 +50,12 @@ func (replayCommand) Help() string {
 
 Models are asked, and cost money: try --limit first, keep the answers with --record. Interrupted, it prints what it has.
 
-Exit codes: 0 replayed, 1 spec with errors, or with --exit-code something changed, 64 usage, 65 unreadable input or nothing to replay, 69 no server or no model, 70 internal or interrupted.
+Exit codes: 0 replayed, 1 spec with errors, or with --exit-code something changed, 64 usage, 65 unreadable input (a line of an export too), nothing to replay, or with --exit-code something that could not be replayed while nothing changed, 69 no server or no model, 70 internal or interrupted.
 
 Examples:
   stopgate replay -f agents --since 30d
-  stopgate replay -f agents --against agents.old --from export.ndjson --record answers`
+  stopgate replay -f agents --against agents.old --from export.ndjson --record answers
+  stopgate replay --shadow agents`
 }
 
 // maxReplayed bounds what one run keeps of evaluations in memory.
@@ -61,18 +64,26 @@ const maxReplayed = 100_000
 // Validate is called by kong.
 func (c replayCommand) Validate() error {
 	switch {
+	case len(c.specs()) == 0:
+		return errors.New("give the draft: -f SPEC, or --shadow SPEC")
 	case c.Limit < 1 || c.Limit > maxReplayed:
 		return fmt.Errorf("--limit must be 1 to %d", maxReplayed)
 	case c.Parallel < 1 || c.Parallel > maxParallel:
 		return fmt.Errorf("--parallel must be 1 to %d", maxParallel)
-	case c.Follow && (c.Data != "" || c.From != ""):
-		return errors.New("--follow needs a server")
-	case c.Follow && (c.Since != "" || c.Until != ""):
-		return errors.New("--follow begins now and has no end: leave --since and --until out")
+	case c.live() && (c.Data != "" || c.From != ""):
+		return errors.New("--follow and --shadow need a server")
+	case c.live() && (c.Since != "" || c.Until != ""):
+		return errors.New("--follow and --shadow begin now and have no end: leave --since and --until out")
 	}
 	_, err := c.filter(time.Now())
 	return err
 }
+
+// specs are the files of the draft.
+func (c replayCommand) specs() []string { return slices.Concat(c.Files, c.Shadow) }
+
+// live reports whether what the server decides from now on is replayed.
+func (c replayCommand) live() bool { return c.Follow || len(c.Shadow) > 0 }
 
 // filter is what picks the evaluations. Dry runs are nobody's work.
 func (c replayCommand) filter(now time.Time) (f gate.RecordFilter, err error) {
@@ -121,7 +132,7 @@ func (c replayCommand) Run(p process) error {
 	}
 	from := p.stderr
 	p.stderr = visible{p.stderr}
-	now, err := c.draft(p, "the draft", c.Files)
+	now, err := c.draft(p, "the draft", c.specs())
 	if err != nil {
 		return err
 	}
@@ -139,7 +150,7 @@ func (c replayCommand) Run(p process) error {
 	}
 	defer r.close()
 	p.stderr = from // whether it is a terminal decides what progress looks like
-	if c.Follow {
+	if c.live() {
 		return r.follow(p)
 	}
 	return r.all(p)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/prompthooks"
 	"stopgate/prompthooks/recording"
+	"stopgate/redact"
 )
 
 // replayer puts recorded evaluations to drafts.
@@ -20,6 +20,7 @@ type replayer struct {
 	drafts    []*draft // the draft, and what it is compared with, if that is not the record
 	source    source
 	recording *recording.Recording // nil: neither kept nor replayed
+	hides     *redact.Redactor     // from judges, as the server file says; nil: nothing
 }
 
 // open finds the models that are needed, the recording and the evaluations.
@@ -33,6 +34,11 @@ func (r *replayer) open(p process, cfg config.Server) (err error) {
 			if _, _, err := r.app.models.find(name); err != nil {
 				return exit{exitUnreachable, err}
 			}
+		}
+	}
+	if cfg.Redaction.ModelInput {
+		if r.hides, err = redactorOf(cfg); err != nil {
+			return err
 		}
 	}
 	if r.source, err = c.source(p, cfg, r.app); err != nil {
@@ -70,7 +76,9 @@ func (o *obstacle) Error() string { return o.Code + ": " + o.Message }
 
 // Codes of obstacles beside those of failures.
 const (
-	badRecord   = "bad_record"   // it is none, or its payload is no event
+	badLine     = "bad_line"     // a line of an export is no record, or contradicts another
+	badRecord   = "bad_record"   // its payload is no event
+	secretsGone = "redacted"     // hooks would see marks where they saw secrets
 	gone        = "gone"         // it was listed, and is not there
 	httpNotSent = "http_hook"    // http hooks are not asked without --http
 	notRecorded = "not_recorded" // the recording does not have the answers
@@ -82,13 +90,14 @@ type again struct {
 	*replayer
 	record gate.Record
 	take   *recording.Take          // nil: no recording
+	marked bool                     // secrets were taken out of what hooks are asked, and --redacted does not say to ask all the same
 	first  atomic.Pointer[obstacle] // that a hook has met
 }
 
 // judge is what a draft decides on a recorded evaluation. An error is an
 // [*obstacle], or one that ends the run.
 func (r *replayer) judge(ctx context.Context, d *draft, rec gate.Record) (gate.Decision, error) {
-	a := &again{replayer: r, record: rec}
+	a := &again{replayer: r, record: rec, marked: !r.command.Redacted && redact.Marked(rec.Payload)}
 	ev, err := recordedEvent(rec)
 	if err != nil {
 		return gate.Decision{}, &obstacle{badRecord, whole(err)}
@@ -98,6 +107,9 @@ func (r *replayer) judge(ctx context.Context, d *draft, rec gate.Record) (gate.D
 		return gate.Decision{}, err
 	}
 	specs, _ := d.about(rec.Agent)
+	if a.marked && slices.ContainsFunc(specs, func(s *gate.Spec) bool { return picksByInput(s, rec) }) {
+		return gate.Decision{}, a.secretsGone()
+	}
 	g.FindAnswer(ctx, &ev)
 	decision, err := g.Decide(ctx, ev, gate.Options{Specs: specs, AllActive: r.command.AllActive})
 	if ctx.Err() != nil {
@@ -114,7 +126,19 @@ func (r *replayer) judge(ctx context.Context, d *draft, rec gate.Record) (gate.D
 	if o := a.obstacle(decision); o != nil {
 		return gate.Decision{}, o
 	}
+	if r.command.Replay != "" {
+		unmeasured(decision)
+	}
 	return decision, nil
+}
+
+// unmeasured leaves out how long judges took that were answered from a recording.
+func unmeasured(d gate.Decision) {
+	for i := range d.Hooks {
+		if v := &d.Hooks[i]; v.Type == gate.PromptHook {
+			v.DurationMS = 0
+		}
+	}
 }
 
 // gate is the one of the straight path, whose ledger is what the record says and
@@ -132,13 +156,17 @@ func (a *again) gate(d *draft) (gate.Gate, error) {
 	if err != nil {
 		return gate.Gate{}, err
 	}
+	var judged gate.Evaluator = judge
+	if a.hides != nil {
+		judged = a.hides.Evaluator(judge)
+	}
 	g := *a.app.gate
 	g.Store, g.Transcripts, g.FindAnswer = newPast(a.record), a, a.findAnswer
 	g.Evaluators = map[gate.HookType]gate.Evaluator{
-		gate.PromptHook:  a.withConversation(judge, func(*gate.Hook) bool { return true }),
-		gate.CommandHook: a.withConversation(a.app.runner, scriptReads),
-		gate.RuleHook:    a.app.gate.Evaluators[gate.RuleHook],
-		gate.HTTPHook:    a.overHTTP(a.app.gate.Evaluators[gate.HTTPHook]),
+		gate.PromptHook:  a.unmarked(a.withConversation(judged, func(*gate.Hook) bool { return true })),
+		gate.CommandHook: a.unmarked(a.withConversation(a.app.runner, scriptReads)),
+		gate.RuleHook:    a.unmarked(a.app.gate.Evaluators[gate.RuleHook]),
+		gate.HTTPHook:    a.unmarked(a.overHTTP(a.app.gate.Evaluators[gate.HTTPHook])),
 	}
 	return g, nil
 }
@@ -147,6 +175,9 @@ func (a *again) gate(d *draft) (gate.Gate, error) {
 func (a *again) obstacle(d gate.Decision) *obstacle {
 	if met := a.first.Load(); met != nil {
 		return met
+	}
+	if a.marked && slices.ContainsFunc(d.Hooks, conditionDecided) {
+		return a.secretsGone()
 	}
 	if a.take != nil && a.take.Missing() > 0 && slices.ContainsFunc(d.Hooks, func(v gate.Verdict) bool { return v.Failure != nil }) {
 		return &obstacle{notRecorded, "the recording does not have what the judge asked: another draft, or another evaluation, was recorded"}
@@ -160,42 +191,4 @@ func (a *again) obstacle(d gate.Decision) *obstacle {
 		}
 	}
 	return nil
-}
-
-// withConversation asks hooks that read the conversation only where it is there.
-// Judges are told of a place that is always the same, or a recording would not
-// know their question again.
-func (a *again) withConversation(e gate.Evaluator, reads func(*gate.Hook) bool) gate.Evaluator {
-	return gate.EvaluatorFunc(func(ctx context.Context, in gate.Input) gate.Verdict {
-		if lost, ok := in.Transcript.(*lostTranscript); ok {
-			if reads(in.Hook) {
-				return gate.Verdict{Outcome: gate.NoVerdict, Failure: lost.fail()}
-			}
-			in.Transcript = nil
-		}
-		if in.Hook.Type == gate.PromptHook && in.Transcript != nil {
-			in = placed(in)
-		}
-		return e.Evaluate(ctx, in)
-	})
-}
-
-// scriptReads reports whether a command hook may read the conversation: a script
-// that names neither field in which its place stands does not. What another
-// program does that a shell line starts nobody knows.
-func scriptReads(h *gate.Hook) bool {
-	return h.Script == "" || strings.Contains(h.Script, "execution_summary") || strings.Contains(h.Script, "transcript_path")
-}
-
-// overHTTP asks http hooks only if that was asked for: what they start cannot be
-// undone.
-func (a *again) overHTTP(e gate.Evaluator) gate.Evaluator {
-	if a.command.HTTP {
-		return a.withConversation(e, func(*gate.Hook) bool { return true })
-	}
-	return gate.EvaluatorFunc(func(_ context.Context, in gate.Input) gate.Verdict {
-		o := &obstacle{httpNotSent, fmt.Sprintf("hook %q asks a server, which is done with --http only", in.Hook.Name)}
-		a.first.CompareAndSwap(nil, o)
-		return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.EgressDenied, Message: o.Message}}
-	})
 }

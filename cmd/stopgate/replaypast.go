@@ -103,6 +103,11 @@ type lostTranscript struct {
 	why string
 }
 
+var _ interface {
+	gate.Transcript
+	gate.Recalling
+} = (*lostTranscript)(nil)
+
 func (l *lostTranscript) fail() *gate.Failure {
 	l.of.first.CompareAndSwap(nil, &obstacle{string(gate.TranscriptUnreadable), l.why})
 	return &gate.Failure{Code: gate.TranscriptUnreadable, Message: l.why}
@@ -119,6 +124,12 @@ func (l *lostTranscript) GrepSearch(context.Context, gate.Grep) (string, error) 
 
 func (l *lostTranscript) Outline(context.Context, int) (string, bool, error) {
 	return "", false, l.fail()
+}
+
+// Recall implements [gate.Recalling]: conditions of rules and of `when` read a
+// conversation this way, and must not take one that is gone for none.
+func (l *lostTranscript) Recall(context.Context) (gate.Recalled, error) {
+	return gate.Recalled{}, l.fail()
 }
 
 func (l *lostTranscript) Fingerprint(context.Context) (sum [32]byte, ok bool) {

@@ -61,6 +61,8 @@ func (r remote) close() error { return nil }
 
 func (r remote) size(int) int { return 0 }
 
+func (r remote) repeated() (none repeats) { return none }
+
 func (r remote) list(ctx context.Context, f gate.RecordFilter, limit int) iter.Seq2[found, error] {
 	return pages(f, limit, func(f gate.RecordFilter) ([]gate.RecordSummary, string, error) {
 		var answer struct {

@@ -7,10 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
-
-	"stopgate/gate"
 )
 
 // print writes the report for a person: what changed, then by hook, then in a
@@ -39,15 +36,19 @@ func (w replayRow) print(b *strings.Builder) {
 		fmt.Fprintf(b, "not replayed: %s\n", indented(w.Obstacle.Error()))
 		return
 	case w.Was.Decision == w.Now.Decision:
-		fmt.Fprintf(b, "%s\n", w.Now.Decision)
+		fmt.Fprint(b, w.Now.Decision)
 	default:
-		fmt.Fprintf(b, "%s\n", arrow(w.Was.Decision, w.Now.Decision))
+		fmt.Fprint(b, arrow(w.Was.Decision, w.Now.Decision))
 	}
+	if w.Redacted {
+		b.WriteString(" (redacted)")
+	}
+	b.WriteByte('\n')
 	for _, h := range w.Hooks {
 		if !h.Changed {
 			continue
 		}
-		fmt.Fprintf(b, "    %s: %s→%s\n", foreign(h.Name), h.Was.told(), h.Now.told())
+		fmt.Fprintf(b, "    %s: %s→%s\n", h.title(), h.Was.told(), h.Now.told())
 		for _, side := range []struct {
 			name string
 			*hookVerdict
@@ -56,7 +57,28 @@ func (w replayRow) print(b *strings.Builder) {
 				fmt.Fprintf(b, "        %s: %s\n", side.name, indented(v.Reason))
 			}
 		}
+		fmt.Fprintf(b, "        %s\n", h.spent())
 	}
+}
+
+// title is the hook's name, with the other side's where that is another.
+func (h hookChange) title() string {
+	if h.WasName == "" {
+		return foreign(h.Name)
+	}
+	return fmt.Sprintf("%s (was %s)", foreign(h.Name), foreign(h.WasName))
+}
+
+// spent is what the two verdicts took.
+func (h hookChange) spent() string {
+	var was, now sideTally
+	was.add(h.Was)
+	now.add(h.Now)
+	text := "time " + both(was.time(), now.time())
+	if was.Usage.Calls+now.Usage.Calls > 0 {
+		text += fmt.Sprintf(", tokens %s, cost %s", both(was.tokens(), now.tokens()), both(was.cost(), now.cost()))
+	}
+	return text
 }
 
 // foreign is a name on a line of its own making: no line of it is another.
@@ -86,17 +108,26 @@ func (h *hookVerdict) told() string {
 	return text
 }
 
+// maxBadLines is how many lines of an export that are no records are named; --json
+// has all.
+const maxBadLines = 20
+
 func (r *replayReport) printEnd(b *strings.Builder) {
 	r.printHooks(b)
+	for _, name := range slices.Sorted(maps.Keys(r.Renamed)) {
+		for _, was := range r.Renamed[name] {
+			fmt.Fprintf(b, "Renamed: %q is compared with %q, which the draft does not have.\n", name, was)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Missing)) {
 		fmt.Fprintf(b, "The draft has no hook %q, which took part in %s: give its file too, or it is its absence that is compared.\n", name, plural(r.Missing[name], "evaluation"))
 	}
-	told := map[string]bool{}
-	for _, w := range r.Evaluations {
-		if o := w.Obstacle; o != nil && !told[o.Code] {
-			told[o.Code] = true
-			fmt.Fprintf(b, "Not replayed for %s, the first %s: %s\n", o.Code, foreign(w.EvaluationID), o.Message)
-		}
+	r.printObstacles(b)
+	if r.Repeated > 0 {
+		fmt.Fprintf(b, "Left out: %s of the export that another has, word for word (%s).\n", plural(r.Repeated, "line"), r.again.first)
+	}
+	if r.More {
+		fmt.Fprintf(b, "There are more: this is of the first %d (--limit).\n", r.Found)
 	}
 	if r.Partial {
 		b.WriteString("PARTIAL: interrupted.\n")
@@ -104,15 +135,41 @@ func (r *replayReport) printEnd(b *strings.Builder) {
 	fmt.Fprintln(b, r.line())
 }
 
+// printObstacles says of each kind what the first of it was, and of lines of an
+// export which they are.
+func (r *replayReport) printObstacles(b *strings.Builder) {
+	told := map[string]int{}
+	for _, w := range r.Evaluations {
+		o := w.Obstacle
+		if o == nil {
+			continue
+		}
+		switch told[o.Code]++; {
+		case o.Code == badLine && told[badLine] <= maxBadLines:
+			fmt.Fprintf(b, "Not replayed for %s, %s\n", badLine, foreign(o.Message))
+		case o.Code != badLine && told[o.Code] == 1:
+			fmt.Fprintf(b, "Not replayed for %s, the first %s: %s\n", o.Code, foreign(w.EvaluationID), indented(o.Message))
+		}
+	}
+	if left := told[badLine] - maxBadLines; left > 0 {
+		fmt.Fprintf(b, "and %s more\n", plural(left, "line"))
+	}
+}
+
 // line is the whole in one.
 func (r *replayReport) line() string {
-	text := fmt.Sprintf("%s replayed, %d changed%s", plural(r.Replayed, "evaluation"), r.Changed, counted(r.Decisions))
-	failed := 0
-	for _, n := range r.Obstacles {
-		failed += n
+	const alone = "in hooks alone" // the decision is the same
+	changed := maps.Clone(r.Decisions)
+	changed[alone] = r.Changed
+	for _, n := range r.Decisions {
+		changed[alone] -= n
 	}
-	if failed > 0 {
-		text += fmt.Sprintf("; %d could not be replayed%s", failed, counted(r.Obstacles))
+	text := fmt.Sprintf("%s replayed, %d changed%s", plural(r.Replayed, "evaluation"), r.Changed, counted(changed))
+	if n := r.failed(); n > 0 {
+		text += fmt.Sprintf("; %d could not be replayed%s", n, counted(r.Obstacles))
+	}
+	if r.Redacted > 0 {
+		text += fmt.Sprintf("; of %d hooks saw marks in the place of secrets", r.Redacted)
 	}
 	if r.OtherAgents > 0 {
 		text += fmt.Sprintf("; %d are of agents that the draft says nothing of", r.OtherAgents)
@@ -123,54 +180,12 @@ func (r *replayReport) line() string {
 func counted(of map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		parts = append(parts, fmt.Sprintf("%d %s", of[name], name))
+		if of[name] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", of[name], name))
+		}
 	}
 	if parts == nil {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-// printHooks is a table of what each hook said then, and says now.
-func (r *replayReport) printHooks(b *strings.Builder) {
-	if len(r.Hooks) == 0 {
-		return
-	}
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "HOOK\tWAS\tNOW\tCHANGED\tCALLS\tTOKENS\tTIME")
-	for _, name := range slices.Sorted(maps.Keys(r.Hooks)) {
-		t := r.Hooks[name]
-		changed := strings.Trim(counted(t.Changed), " ()")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", foreign(name), t.Was.outcomes(), t.Now.outcomes(), cmp.Or(changed, "-"),
-			both(t.Was.Usage.Calls, t.Now.Usage.Calls), both(tokens(t.Was.Usage), tokens(t.Now.Usage)),
-			both(milliseconds(float64(t.Was.DurationMS)), milliseconds(float64(t.Now.DurationMS))))
-	}
-	_ = w.Flush() // into memory
-	var was, now gate.Usage
-	for _, t := range r.Hooks {
-		was, now = was.Plus(t.Was.Usage), now.Plus(t.Now.Usage)
-	}
-	if was.Cost > 0 || now.Cost > 0 {
-		fmt.Fprintf(b, "Cost: %.4f→%.4f.\n", was.Cost, now.Cost)
-	}
-}
-
-func tokens(u gate.Usage) int { return u.PromptTokens + u.OutputTokens }
-
-// both is what was and what is, or one where they do not differ.
-func both[T comparable](was, now T) string {
-	if was == now {
-		return fmt.Sprint(now)
-	}
-	return fmt.Sprintf("%v→%v", was, now)
-}
-
-func (t sideTally) outcomes() string {
-	var parts []string
-	for _, o := range []gate.Outcome{gate.Allow, gate.Block, gate.Ask, gate.NoVerdict, gate.Skipped} {
-		if n := t.Outcomes[o]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, o))
-		}
-	}
-	return cmp.Or(strings.Join(parts, ", "), "-")
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"stopgate/gate"
+	"stopgate/redact"
 )
 
 // all replays what the filters pick, and prints the report.
@@ -22,9 +23,9 @@ func (r *replayer) all(p process) error {
 	if err != nil {
 		return err
 	}
-	report := newReplayReport(r.drafts)
+	report := r.newReport()
 	var todo []found
-	listed := r.source.list(p.ctx, f, r.command.Limit)
+	listed := atMost(r.source.list(p.ctx, f, r.command.Limit+1), r.command.Limit, &report.More)
 	total := r.source.size(r.command.Limit)
 	if total == 0 { // it is a list of summaries, which is short
 		if todo, err = collect(listed); err != nil {
@@ -46,7 +47,8 @@ func (r *replayer) all(p process) error {
 	if err != nil && report.Found == 0 {
 		return stopped(p.ctx, err)
 	}
-	report.Partial = err != nil
+	report.Partial, report.again = err != nil, r.source.repeated()
+	report.Repeated = report.again.n
 	slices.SortStableFunc(report.Evaluations, func(a, b replayRow) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.EvaluationID, b.EvaluationID))
 	})
@@ -57,8 +59,10 @@ func (r *replayer) all(p process) error {
 	return cmp.Or(printed(p.stdout), interrupted(p.ctx, report.Found, max(total, report.Found)), err, r.verdict(report))
 }
 
-// verdict is how the command ends.
+// verdict is how the command ends. That nothing changes is only known where
+// everything was asked.
 func (r *replayer) verdict(report *replayReport) error {
+	failed := report.failed()
 	switch {
 	case report.Found == 0:
 		return exit{exitInput, errors.New("no evaluation is picked by these filters")}
@@ -66,6 +70,10 @@ func (r *replayer) verdict(report *replayReport) error {
 		return exit{exitInput, errors.New("nothing was replayed")}
 	case r.command.ExitCode && report.Changed > 0:
 		return exit{code: exitFindings}
+	case report.Obstacles[badLine] > 0:
+		return exit{exitInput, fmt.Errorf("%q has %s without a recorded evaluation", r.command.From, plural(report.Obstacles[badLine], "line"))}
+	case r.command.ExitCode && failed > 0:
+		return exit{exitInput, fmt.Errorf("%d of %s could not be replayed: nobody knows whether they change", failed, plural(failed+report.Replayed, "evaluation"))}
 	}
 	return nil
 }
@@ -86,6 +94,21 @@ func collect(listed iter.Seq2[found, error]) (all []found, err error) {
 		all = append(all, item)
 	}
 	return all, nil
+}
+
+// atMost ends a list after so many, and says whether there are more.
+func atMost(listed iter.Seq2[found, error], limit int, more *bool) iter.Seq2[found, error] {
+	return func(yield func(found, error) bool) {
+		n := 0
+		for item, err := range listed {
+			if *more = n == limit && err == nil; *more {
+				return
+			}
+			if n++; !yield(item, err) {
+				return
+			}
+		}
+	}
 }
 
 func eachOf(all []found) iter.Seq2[found, error] {
@@ -143,6 +166,7 @@ func (r *replayer) replay(ctx context.Context, listed iter.Seq2[found, error], u
 // row replays one evaluation.
 func (r *replayer) row(ctx context.Context, job found) (row replayRow, other bool, err error) {
 	row = rowOf(job.summary)
+	names := hookNames{now: r.drafts[0].hooks}
 	if _, ok := r.drafts[0].about(row.Agent); !ok && row.Agent != "" {
 		return row, true, nil
 	}
@@ -152,6 +176,7 @@ func (r *replayer) row(ctx context.Context, job found) (row replayRow, other boo
 		now, err = r.judge(ctx, r.drafts[0], rec)
 	}
 	if was = rec.Decision; err == nil && len(r.drafts) > 1 {
+		names.was = r.drafts[1].hooks
 		was, err = r.judge(ctx, r.drafts[1], rec)
 	}
 	if o, ok := errors.AsType[*obstacle](err); ok {
@@ -159,7 +184,8 @@ func (r *replayer) row(ctx context.Context, job found) (row replayRow, other boo
 		return row, false, nil
 	}
 	if err == nil {
-		row.compare(was, now)
+		row.compare(was, now, names)
+		row.Redacted = len(now.Hooks) > 0 && redact.Marked(rec.Payload)
 	}
 	return row, false, err
 }
@@ -179,7 +205,7 @@ func (r *replayer) follow(p process) error {
 	if err != nil {
 		return err
 	}
-	report := newReplayReport(r.drafts)
+	report := r.newReport()
 	news := newsOf{source: r.source, filter: f, said: func(err error) { fmt.Fprintf(visible{p.stderr}, "stopgate: %s; trying again\n", err) }}
 	if err := news.begin(p.ctx); err != nil {
 		return stopped(p.ctx, err)
@@ -209,10 +235,10 @@ func (r *replayer) follow(p process) error {
 			return err
 		}
 	}
-	if r.command.ExitCode && report.Changed > 0 {
-		return exit{code: exitFindings}
+	if report.Found == 0 {
+		return nil // nothing was decided meanwhile
 	}
-	return nil
+	return r.verdict(report)
 }
 
 // newsOf lists evaluations that were not there before. They are listed by when
