@@ -91,7 +91,7 @@ func TestReplayOfARedactedPayload(t *testing.T) {
 			}
 			draft := hooksOf(t, test.hook)
 			s.do(http.MethodPut, agents+"a", "application/json", []byte(`{"name":"a","properties":{"hooks":{"PreToolUse":[`+test.hook+`]}}}`))
-			s.evaluate(strings.Replace(bash, "ls", "export T="+secret, 1))
+			s.evaluate(strings.Replace(bash, "ls", "echo '"+secret+"'", 1))
 			s.evaluate(bash)
 			s.asked()
 			for _, from := range [][]string{nil, {"--data", data}, {"--against", draft}} {
@@ -99,6 +99,10 @@ func TestReplayOfARedactedPayload(t *testing.T) {
 				if diff := cmp.Diff(map[string]int{"redacted": 1}, r.Obstacles); diff != "" || r.Changed != 0 || r.Replayed != 1 {
 					t.Errorf("%q: %s\n%+v", from, diff, r)
 				}
+			}
+			picky := fileOf(t, "settings.json", `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"exit 2","if":"Bash(echo ghp_*)"}]}]}}`)
+			if r := s.report("-f", picky, "--agent", "a"); r.Obstacles["redacted"] != 1 || r.Replayed != 1 {
+				t.Errorf("a hook that is about some inputs: %+v", r)
 			}
 			if r := s.report("-f", draft, "--redacted"); r.Decisions["block→allow"] != 1 || r.Redacted != 1 || r.Replayed != 2 {
 				t.Errorf("asked all the same: %+v", r)

@@ -235,8 +235,8 @@ func (r *replayer) follow(p process) error {
 			return err
 		}
 	}
-	if report.Found == 0 {
-		return nil // nothing was decided meanwhile
+	if report.Found == 0 || !r.command.ExitCode { // nothing was decided meanwhile, or it was watched
+		return nil
 	}
 	return r.verdict(report)
 }
