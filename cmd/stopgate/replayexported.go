@@ -105,7 +105,7 @@ func (e *exported) list(ctx context.Context, f gate.RecordFilter, limit int) ite
 				}
 			}
 			if bad != nil {
-				bad.Message = fmt.Sprintf("line %d: %s", line, bad.Message)
+				bad.Line, bad.Message = line, fmt.Sprintf("line %d: %s", line, bad.Message)
 			}
 			limit--
 			if !yield(found{r.Summary(), func(context.Context) (gate.Record, error) {
@@ -130,7 +130,7 @@ func (e *exported) again(id string, line int, text []byte) (same bool, bad *obst
 		e.seen[id] = seenLine{line, sum}
 		return false, nil
 	case first.sum != sum:
-		return false, &obstacle{badLine, fmt.Sprintf("evaluation %.60q stands in line %d too, and they differ", id, first.line)}
+		return false, &obstacle{Code: badLine, Message: fmt.Sprintf("evaluation %.60q stands in line %d too, and they differ", id, first.line)}
 	}
 	if e.twice.n++; e.twice.n == 1 {
 		e.twice.first = fmt.Sprintf("line %d is line %d again", line, first.line)
@@ -165,7 +165,7 @@ func exportLine(in *bufio.Reader) (text []byte, err error) {
 // recordOf reads a line of an export; skip: it is none of a record.
 func recordOf(text []byte, err error) (r gate.Record, skip bool, bad *obstacle) {
 	if err != nil {
-		return r, false, &obstacle{badLine, err.Error()}
+		return r, false, &obstacle{Code: badLine, Message: err.Error()}
 	}
 	text = bytes.TrimSpace(text)
 	fields := members(text)
@@ -174,13 +174,13 @@ func recordOf(text []byte, err error) (r gate.Record, skip bool, bad *obstacle) 
 	}
 	err = json.Unmarshal(text, &r)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && int(syntax.Offset) >= len(text) {
-		return r, false, &obstacle{badLine, "the record is cut off"}
+		return r, false, &obstacle{Code: badLine, Message: "the record is cut off"}
 	}
 	if err == nil && (r.EvaluationID == "" || r.Event == "") {
 		err = errors.New("it has no evaluation_id, or no event")
 	}
 	if err != nil {
-		return r, false, &obstacle{badLine, "no recorded evaluation: " + err.Error()}
+		return r, false, &obstacle{Code: badLine, Message: "no recorded evaluation: " + err.Error()}
 	}
 	return r, false, nil
 }

@@ -24,7 +24,7 @@ func (a *again) unmarked(e gate.Evaluator) gate.Evaluator {
 }
 
 func (a *again) secretsGone() *obstacle {
-	return &obstacle{secretsGone, "secrets were taken out of its payload when it was stored; --redacted asks hooks about what is left"}
+	return &obstacle{Code: secretsGone, Message: "secrets were taken out of its payload when it was stored; --redacted asks hooks about what is left"}
 }
 
 // conditionDecided reports whether a verdict came of a condition alone, which has
@@ -72,7 +72,7 @@ func (a *again) overHTTP(e gate.Evaluator) gate.Evaluator {
 		return a.withConversation(e, func(*gate.Hook) bool { return true })
 	}
 	return gate.EvaluatorFunc(func(_ context.Context, in gate.Input) gate.Verdict {
-		o := &obstacle{httpNotSent, fmt.Sprintf("hook %q asks a server, which is done with --http only", in.Hook.Name)}
+		o := &obstacle{Code: httpNotSent, Message: fmt.Sprintf("hook %q asks a server, which is done with --http only", in.Hook.Name)}
 		a.first.CompareAndSwap(nil, o)
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.EgressDenied, Message: o.Message}}
 	})

@@ -70,6 +70,7 @@ func (r *replayer) close() {
 type obstacle struct {
 	Code    string `json:"code"` // a [gate.FailureCode] or one of the constants below
 	Message string `json:"message"`
+	Line    int    `json:"line,omitempty"` // of the export, where that is what is wrong
 }
 
 func (o *obstacle) Error() string { return o.Code + ": " + o.Message }
@@ -100,7 +101,7 @@ func (r *replayer) judge(ctx context.Context, d *draft, rec gate.Record) (gate.D
 	a := &again{replayer: r, record: rec, marked: !r.command.Redacted && redact.Marked(rec.Payload)}
 	ev, err := recordedEvent(rec)
 	if err != nil {
-		return gate.Decision{}, &obstacle{badRecord, whole(err)}
+		return gate.Decision{}, &obstacle{Code: badRecord, Message: whole(err)}
 	}
 	g, err := a.gate(d)
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *replayer) judge(ctx context.Context, d *draft, rec gate.Record) (gate.D
 		}
 	}
 	if err != nil {
-		return gate.Decision{}, &obstacle{badRecord, whole(err)}
+		return gate.Decision{}, &obstacle{Code: badRecord, Message: whole(err)}
 	}
 	if o := a.obstacle(decision); o != nil {
 		return gate.Decision{}, o
@@ -180,14 +181,14 @@ func (a *again) obstacle(d gate.Decision) *obstacle {
 		return a.secretsGone()
 	}
 	if a.take != nil && a.take.Missing() > 0 && slices.ContainsFunc(d.Hooks, func(v gate.Verdict) bool { return v.Failure != nil }) {
-		return &obstacle{notRecorded, "the recording does not have what the judge asked: another draft, or another evaluation, was recorded"}
+		return &obstacle{Code: notRecorded, Message: "the recording does not have what the judge asked: another draft, or another evaluation, was recorded"}
 	}
 	if d.GateError != nil {
-		return &obstacle{noAnswer, d.GateError.Error()}
+		return &obstacle{Code: noAnswer, Message: d.GateError.Error()}
 	}
 	for _, v := range d.Hooks {
 		if v.Failure != nil && slices.Contains(gate.Unasked, v.Failure.Code) {
-			return &obstacle{string(v.Failure.Code), fmt.Sprintf("hook %q: %s", v.Name, v.Failure.Message)}
+			return &obstacle{Code: string(v.Failure.Code), Message: fmt.Sprintf("hook %q: %s", v.Name, v.Failure.Message)}
 		}
 	}
 	return nil

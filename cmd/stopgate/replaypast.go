@@ -109,7 +109,7 @@ var _ interface {
 } = (*lostTranscript)(nil)
 
 func (l *lostTranscript) fail() *gate.Failure {
-	l.of.first.CompareAndSwap(nil, &obstacle{string(gate.TranscriptUnreadable), l.why})
+	l.of.first.CompareAndSwap(nil, &obstacle{Code: string(gate.TranscriptUnreadable), Message: l.why})
 	return &gate.Failure{Code: gate.TranscriptUnreadable, Message: l.why}
 }
 

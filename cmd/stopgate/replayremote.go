@@ -46,7 +46,7 @@ func (c apiClient) getJSON(ctx context.Context, path string, into any) error {
 	return c.get(ctx, path, func(resp *http.Response) error {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxRecord+1))
 		if err == nil && len(body) > maxRecord {
-			err = &obstacle{badRecord, errLongRecord.Error()}
+			err = &obstacle{Code: badRecord, Message: errLongRecord.Error()}
 		} else if err == nil {
 			err = json.Unmarshal(body, into)
 		}
@@ -77,7 +77,7 @@ func (r remote) list(ctx context.Context, f gate.RecordFilter, limit int) iter.S
 func (r remote) record(ctx context.Context, id string) (rec gate.Record, err error) {
 	err = r.getJSON(ctx, "/v1/evaluations/"+url.PathEscape(id), &rec)
 	if gate.CodeOf(err) == gate.CodeNotFound {
-		err = &obstacle{gone, "it was erased meanwhile"}
+		err = &obstacle{Code: gone, Message: "it was erased meanwhile"}
 	}
 	return rec, err
 }

@@ -138,20 +138,23 @@ func (r *replayReport) printEnd(b *strings.Builder) {
 // printObstacles says of each kind what the first of it was, and of lines of an
 // export which they are.
 func (r *replayReport) printObstacles(b *strings.Builder) {
-	told := map[string]int{}
+	told := map[string]bool{}
+	var lines []*obstacle
 	for _, w := range r.Evaluations {
-		o := w.Obstacle
-		if o == nil {
-			continue
-		}
-		switch told[o.Code]++; {
-		case o.Code == badLine && told[badLine] <= maxBadLines:
-			fmt.Fprintf(b, "Not replayed for %s, %s\n", badLine, foreign(o.Message))
-		case o.Code != badLine && told[o.Code] == 1:
+		switch o := w.Obstacle; {
+		case o == nil:
+		case o.Code == badLine:
+			lines = append(lines, o)
+		case !told[o.Code]:
+			told[o.Code] = true
 			fmt.Fprintf(b, "Not replayed for %s, the first %s: %s\n", o.Code, foreign(w.EvaluationID), indented(o.Message))
 		}
 	}
-	if left := told[badLine] - maxBadLines; left > 0 {
+	slices.SortFunc(lines, func(a, b *obstacle) int { return cmp.Compare(a.Line, b.Line) })
+	for _, o := range lines[:min(len(lines), maxBadLines)] {
+		fmt.Fprintf(b, "Not replayed for %s, %s\n", badLine, foreign(o.Message))
+	}
+	if left := len(lines) - maxBadLines; left > 0 {
 		fmt.Fprintf(b, "and %s more\n", plural(left, "line"))
 	}
 }
@@ -169,7 +172,7 @@ func (r *replayReport) line() string {
 		text += fmt.Sprintf("; %d could not be replayed%s", n, counted(r.Obstacles))
 	}
 	if r.Redacted > 0 {
-		text += fmt.Sprintf("; of %d hooks saw marks in the place of secrets", r.Redacted)
+		text += fmt.Sprintf("; in %d of them hooks saw marks in the place of secrets", r.Redacted)
 	}
 	if r.OtherAgents > 0 {
 		text += fmt.Sprintf("; %d are of agents that the draft says nothing of", r.OtherAgents)

@@ -89,7 +89,7 @@ func (s stored) list(ctx context.Context, f gate.RecordFilter, limit int) iter.S
 		func(ctx context.Context, id string) (gate.Record, error) {
 			r, err := s.store.Record(ctx, id)
 			if gate.CodeOf(err) == gate.CodeNotFound {
-				err = &obstacle{gone, "it was erased meanwhile"}
+				err = &obstacle{Code: gone, Message: "it was erased meanwhile"}
 			}
 			return r, err
 		})
