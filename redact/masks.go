@@ -193,29 +193,35 @@ func cover(secret []byte, name string) {
 	if len(mark) > len(secret) || bytes.IndexByte(secret[:len(mark)], '\n') >= 0 {
 		mark = ""
 	}
-	for i := range secret {
-		if secret[i] != '\n' {
-			secret[i] = '*'
-		}
+	for line := range bytes.Lines(secret) {
+		fill(bytes.TrimSuffix(line, []byte("\n")))
 	}
 	copy(secret, mark)
 }
 
 // rewrite makes a JSON string's inner, which stands for a text, stand for one that is
 // as long and has marks in it. What has not changed stays as it was written; where an
-// escape gives way it is filled with stars.
+// escape gave way there is room for stars behind the mark.
 func rewrite(inner []byte, text, clean string) {
 	var room [4]byte
-	for at := 0; len(inner) > 0; {
-		was, n := unescape(room[:0], inner)
+	to := 0 // where what has changed is written next
+	for from, at := 0, 0; from < len(inner); {
+		was, n := unescape(room[:0], inner[from:])
 		now := clean[at : at+len(was)]
-		if now != text[at:at+len(was)] {
-			for i := copy(inner, now); i < n; i++ {
-				inner[i] = '*'
-			}
+		if now == text[at:at+len(was)] {
+			fill(inner[to:from])
+			to = from + n
+		} else {
+			to += copy(inner[to:], now)
 		}
-		at += len(was)
-		inner = inner[n:]
+		from, at = from+n, at+len(was)
+	}
+	fill(inner[to:])
+}
+
+func fill(secret []byte) {
+	for i := range secret {
+		secret[i] = '*'
 	}
 }
 
