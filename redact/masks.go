@@ -43,29 +43,28 @@ func (Masks) Overlap() int { return overlap }
 func (m Masks) Behind(before, text []byte) []byte {
 	joined := []byte(m.redactor.maskedText(string(before) + string(text)))
 	clean := joined[len(before):]
+	if openMarks().Match(before) {
+		fill(clean[:restOfWord(string(text))])
+	}
+	if openKeys().Match(before) {
+		fill(clean[:restOfKey(string(text), bytes.HasSuffix(before, []byte("\n")) || bytes.HasPrefix(text, []byte("\n")))])
+	}
 	for _, s := range m.redactor.spans(string(before) + string(text)) {
 		if s.from < len(before) && s.to > len(before) { // its mark would be cut, too
-			cover(joined[len(before):s.to], "")
+			cover(joined[len(before):s.to], s.name)
 		}
 	}
-	rest := 0
-	switch {
-	case openKeys().Match(before):
-		rest = restOfKey(string(text), bytes.HasSuffix(before, []byte("\n")) || bytes.HasPrefix(text, []byte("\n")))
-	case openMarks().Match(before):
-		rest = restOfWord(string(text))
-	}
-	cover(clean[:rest], "")
 	if bytes.Equal(clean, text) {
 		return text
 	}
 	return clean
 }
 
-// Marks that a text ends with; a key has several lines.
+// Marks that a text ends with. A key has several lines, and may have begun before its
+// kind was known.
 var (
 	openMarks = asked(`\[redacted(?::[a-z][a-z0-9_]{0,39})?\]\**\z`)
-	openKeys  = asked(`\[redacted:private_key\][*\r\n]*\z`)
+	openKeys  = asked(`(?:\[redacted(?::private_key)?\]|-----BEGIN [A-Z0-9 -]{0,60})[*\r\n]*\z`)
 )
 
 // restOfWord is how many bytes of a text could belong to a token that began before.
@@ -79,8 +78,9 @@ func restOfWord(text string) int {
 }
 
 // restOfKey is how many bytes of a text could belong to a private key's block that
-// began before, with the line that ends it. On another line, what is short and has no
-// such line behind it is a word of what follows a key that had ended.
+// began before, with the line that ends it. On another line, what is short, is not
+// filled up as base64 is, and has no such line behind it is a word of what follows a key
+// that had ended.
 func restOfKey(text string, anotherLine bool) int {
 	const least = 16
 	n := strings.IndexFunc(text, notOfKey)
@@ -90,7 +90,7 @@ func restOfKey(text string, anotherLine bool) int {
 	if end := keyEnds().FindStringIndex(text); end != nil && end[0] == n {
 		return end[1]
 	}
-	if anotherLine && n < least {
+	if anotherLine && n < least && !strings.HasSuffix(strings.TrimRight(text[:n], "\r\n"), "=") {
 		return 0
 	}
 	return n
@@ -120,8 +120,8 @@ func (m Masks) json(doc []byte, depth int) []byte {
 		clean := text
 		if hits < mostHits {
 			clean = m.value(key, text, depth)
-		} else if m.redactor.suspected(text) != "" {
-			clean = covered(text, []span{spanOf("", 0, len(text))})
+		} else if name := m.redactor.suspected(text); name != "" {
+			clean = covered(text, []span{spanOf(name, 0, len(text))})
 		}
 		if clean == text {
 			return
@@ -184,19 +184,27 @@ func covered(text string, spans []span) string {
 	return string(out)
 }
 
-// cover masks all of a secret but the ends of its lines.
+// cover masks all of a secret but the ends of its lines. The mark is in the first line
+// that has room for it.
 func cover(secret []byte, name string) {
-	mark := "[redacted:" + name + "]"
-	if name == "" || len(mark) > len(secret) {
-		mark = "[redacted]"
+	fill(secret)
+	for _, mark := range []string{"[redacted:" + name + "]", "[redacted]"} {
+		for line := range bytes.SplitSeq(secret, []byte("\n")) {
+			if len(mark) <= len(line) {
+				copy(line, mark)
+				return
+			}
+		}
 	}
-	if len(mark) > len(secret) || bytes.IndexByte(secret[:len(mark)], '\n') >= 0 {
-		mark = ""
+}
+
+// fill has stars in the place of all but ends of lines.
+func fill(secret []byte) {
+	for i := range secret {
+		if secret[i] != '\n' {
+			secret[i] = '*'
+		}
 	}
-	for line := range bytes.Lines(secret) {
-		fill(bytes.TrimSuffix(line, []byte("\n")))
-	}
-	copy(secret, mark)
 }
 
 // rewrite makes a JSON string's inner, which stands for a text, stand for one that is
@@ -217,12 +225,6 @@ func rewrite(inner []byte, text, clean string) {
 		from, at = from+n, at+len(was)
 	}
 	fill(inner[to:])
-}
-
-func fill(secret []byte) {
-	for i := range secret {
-		secret[i] = '*'
-	}
 }
 
 // exactText is what a string stands for, and of a number its digits. Bytes that are

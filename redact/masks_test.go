@@ -122,6 +122,22 @@ func checkMasked(t *testing.T, mask func([]byte) []byte, text string) string {
 	return got
 }
 
+// A key that comes line by line is hidden to its end, wherever its first line is cut.
+func TestMaskBehindLineByLine(t *testing.T) {
+	m := all(t).Masks()
+	key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEowIBAAKCAQEA0123\n", 5) + "ab==\n-----END PRIVATE KEY-----\n"
+	for cut := range len("-----BEGIN PRIVATE KEY-----\n") {
+		masked := m.Text([]byte(key[:cut]))
+		for line := range strings.Lines(key[cut:]) {
+			masked = append(masked, m.Behind(masked, []byte(line))...)
+		}
+		if masked = append(masked, m.Behind(masked, []byte("Done.\n"))...); strings.Contains(string(masked), "MII") || strings.Contains(string(masked), "ab=") ||
+			!strings.HasSuffix(string(masked), "\nDone.\n") {
+			t.Errorf("cut at %d: %s", cut, masked)
+		}
+	}
+}
+
 // A document of nothing but secrets costs no more than others do.
 func TestMaskDocumentFullOfSecrets(t *testing.T) {
 	doc, _ := json.Marshal(strings.SplitAfter(strings.Repeat("mail jane@example.com,plain,", 5000), ","))
@@ -165,7 +181,7 @@ func TestMaskBehind(t *testing.T) {
 		{"[redacted:email]***", "\nand more", "\nand more"},
 		{"-- ****", "starred", "starred"}, // nobody knows what that was
 		{"[redacted:private_key]***\n****\n", "Done\n", "Done\n"},
-		{"[redacted:private_key]***\n****\n", "MIIEowIBAAKCAQEA0123\nMIIEowIB\n-----END PRIVATE KEY-----\nDone", "[redacted]**********\n********\n*************************\nDone"},
+		{"[redacted:private_key]***\n****\n", "MIIEowIBAAKCAQEA0123\nMIIEowIB\n-----END PRIVATE KEY-----\nDone", "********************\n********\n*************************\nDone"},
 		{"", "anna@example.org", "[redacted:email]"},
 	} {
 		if got := string(m.Behind([]byte(c.before), []byte(c.text))); got != c.want {
