@@ -11,6 +11,9 @@ type Redaction struct {
 	BuiltIn    []string // names of built-in patterns that are used
 	Patterns   []RedactionPattern
 	ModelInput bool // judges do not see it either
+	// Conversations: it is taken out of conversations too, before anything of one is
+	// written. Then nobody sees it there, scripts neither.
+	Conversations bool
 }
 
 // RedactionPattern is an own pattern: a name and an expression in RE2's syntax.
@@ -21,6 +24,13 @@ type RedactionPattern struct{ Name, Expr string }
 var BuiltInRedactions = []string{"private_key", "url_userinfo", "jwt", "bearer", "aws_key", "aws_secret", "github_token", "gitlab_token",
 	"slack_token", "api_key", "api_key_field", "email", "card"}
 
+// What is kept of conversations. Where the file does not say it, it is the original
+// as long as judges are to see that.
+const (
+	keptOriginal = "original"
+	keptRedacted = "redacted"
+)
+
 const maxRedactionPatterns = 50 // each is tried on every text
 
 const redactionNames = `^[a-z][a-z0-9_]{0,39}$`
@@ -30,6 +40,8 @@ var redactionName = regexp.MustCompile(redactionNames)
 func readRedaction(o *object) Redaction {
 	defer o.unknown(true)
 	r := Redaction{BuiltIn: slices.Clone(BuiltInRedactions), ModelInput: o.flag("redact_model_input")}
+	kept := o.oneOf("conversations", keptOriginal, keptRedacted)
+	r.Conversations = kept == keptRedacted || kept == "" && r.ModelInput
 	if n := o.value("built_in"); n != nil {
 		r.BuiltIn = o.texts("built_in")
 		for _, name := range r.BuiltIn {

@@ -131,6 +131,7 @@ func redactionSchema() schema {
 		"built_in":           listOf("Built-in patterns that are used.", orVariable(oneOf("", BuiltInRedactions...))),
 		"patterns":           with(mapOf("Own ones, in RE2's syntax, by name.", expression), schema{"maxProperties": maxRedactionPatterns, "propertyNames": schema{"pattern": redactionNames}}),
 		"redact_model_input": orVariable(flagOf("Judges do not see it either.")),
+		"conversations":      orVariable(oneOf("What is kept of conversations; redacted, where judges do not see it.", keptOriginal, keptRedacted)),
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,7 +153,7 @@ models:
 		Retention: Retention{Records: 30 * 24 * time.Hour},
 		Telemetry: Telemetry{Endpoint: "https://otel.example:443/v1/traces", Headers: map[string]Secret{"Authorization": "Bearer 007"},
 			HeaderFiles: map[string]string{"X-Scope": filepath.Join(base, "scope")}, CAFile: filepath.Join(base, "otel.pem"), Sample: 0.25, Queue: 100, Pprof: "localhost:6060"},
-		Redaction: Redaction{BuiltIn: []string{"jwt", "card"}, Patterns: []RedactionPattern{{"bird", "BLUE.+"}}, ModelInput: true},
+		Redaction: Redaction{BuiltIn: []string{"jwt", "card"}, Patterns: []RedactionPattern{{"bird", "BLUE.+"}}, ModelInput: true, Conversations: true},
 		HTTPHooks: HTTPHooks{Allow: []string{"hooks.example"}, Proxy: &url.URL{Scheme: "http", Host: "proxy.example:3128"}, CAFile: "/etc/ca.pem", Connections: 8},
 		HTTP:      HTTP{Hosts: []string{"gate.example"}, Origins: []string{"https://console.example"}, ShutdownGrace: 5 * time.Minute},
 		Models: Models{Default: "main",
@@ -225,6 +227,7 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"profiles for everybody", "telemetry: {pprof: \":6060\"}\n", "want a loopback address with a port"},
 		{"profiles for the network", "telemetry: {pprof: \"192.0.2.1:6060\"}\n", "want a loopback address with a port"},
 		{"redaction of an unknown kind", "redaction: {built_in: [emails]}\n", `built_in has no pattern "emails"; did you mean "email"?`},
+		{"conversations in no form", "redaction: {conversations: masked}\n", `conversations is "masked", want one of original, redacted`},
 		{"redaction by no pattern", "redaction: {patterns: {a: \"\"}}\n", "pattern a is empty"},
 		{"redaction by what RE2 lacks", "redaction: {patterns: {a: \"(?=a)\"}}\n", "1:24: error: redaction.patterns.a: pattern a is not RE2"},
 		{"a redaction's name", "redaction: {patterns: {A-b: a}}\n", "pattern name \"A-b\" has other characters"},
@@ -331,6 +334,99 @@ func TestVariablesInServerFile(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Conversations are redacted where judges do not see the original, unless the file
+// says otherwise.
+func TestConversationsAreRedacted(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                          false,
+		"redact_model_input: false": false,
+		"redact_model_input: true":  true,
+		"conversations: redacted":   true,
+		"conversations: original":   false,
+		"redact_model_input: true, conversations: original":  false,
+		"redact_model_input: false, conversations: redacted": true,
+	} {
+		if got := load(t, "redaction: {"+text+"}\n", atHome).Redaction.Conversations; got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
+// Every secret that a server file can hold is among its secrets: a new field fails
+// here. Files that hold one are named.
+func TestEverySecretOfTheFileIsKnown(t *testing.T) {
+	var s Server
+	s.Database = "postgres://gate:database%20password@db/gate?sslpassword=of+its+key&password=of+the+query"
+	s.HTTPHooks.Proxy = &url.URL{Scheme: "http", Host: "proxy", User: url.UserPassword("gate", "proxy password")}
+	s.Models.Providers = map[string]Provider{"own": {BaseURL: "https://gate:base%20password@models.example/v1"}}
+	s.Auth.TLS = &TLS{Key: "/tls.key"}
+	want := []string{"database password", "of its key", "of the query", "proxy password", "base password"}
+	files := []string{"/tls.key"}
+	fill(reflect.ValueOf(&s).Elem(), "", func(path string, v reflect.Value) {
+		switch {
+		case v.Type() == reflect.TypeFor[Secret]() && v.String() == "":
+			v.SetString("secret of " + path)
+			want = append(want, v.String())
+		case v.Type() == reflect.TypeFor[map[string]Secret]():
+			v.Set(reflect.ValueOf(map[string]Secret{"A": Secret("Bearer " + path), "B": Secret("plain-" + path)}))
+			want = append(want, path, "plain-"+path)
+		case strings.HasSuffix(path, ".HeaderFiles") && v.Kind() == reflect.Map:
+			v.Set(reflect.ValueOf(map[string]string{"A": path}))
+			files = append(files, path)
+		}
+	})
+	known := s.Secrets()
+	for _, secret := range want {
+		if !slices.Contains(known, secret) {
+			t.Errorf("%q is not among %q", secret, known)
+		}
+	}
+	if len(want) < 9 || len(files) < 3 {
+		t.Errorf("the walk found %q and %q", want, files)
+	}
+	slices.Sort(files)
+	if diff := cmp.Diff(files, s.SecretFiles()); diff != "" {
+		t.Errorf("files of secrets (-want +got):\n%s", diff)
+	}
+}
+
+// fill visits all that a value has, with one element where there can be several.
+func fill(v reflect.Value, path string, visit func(string, reflect.Value)) {
+	visit(path, v)
+	switch v.Kind() {
+	case reflect.Struct:
+		if v.Type().PkgPath() != reflect.TypeFor[Server]().PkgPath() {
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), path+"."+v.Type().Field(i).Name, visit)
+			}
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		fill(v.Elem(), path, visit)
+	case reflect.Slice:
+		if v.Len() == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		}
+		fill(v.Index(0), path, visit)
+	case reflect.Map:
+		if v.IsNil() && v.Type().Elem().Kind() == reflect.Struct {
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf("one").Convert(v.Type().Key()), reflect.New(v.Type().Elem()).Elem())
+		}
+		for _, name := range v.MapKeys() {
+			item := reflect.New(v.Type().Elem()).Elem()
+			item.Set(v.MapIndex(name))
+			fill(item, path, visit)
+			v.SetMapIndex(name, item)
+		}
+	}
 }
 
 func TestSecretsOfTheFile(t *testing.T) {

@@ -22,26 +22,41 @@ func (r *Redactor) JSON(doc []byte) []byte {
 	}
 	var out []byte
 	hits := 0
-	kept := 0    // doc before it is in out
+	kept := 0 // doc before it is in out
+	eachValue(doc, func(key string, at, end int) {
+		text := textOf(doc[at:end])
+		var clean string
+		if hits < mostHits {
+			clean = r.value(key, text)
+		} else {
+			clean = r.roughly(text)
+		}
+		if clean != text {
+			hits++
+			out = append(append(out, doc[kept:at]...), quoted(clean)...)
+			kept = end
+		}
+	})
+	if kept == 0 {
+		return doc
+	}
+	return append(out, doc[kept:]...)
+}
+
+// eachValue visits the strings and numbers of valid JSON, names of members too, by
+// their places. key is the name of the member that one is the value of; empty: of none.
+func eachValue(doc []byte, visit func(key string, at, end int)) {
 	before := "" // the string that came last, …
 	key := ""    // … and if a colon followed, the name of what comes next
 	for at := 0; at < len(doc); {
 		end := tokenEnd(doc, at)
 		switch token := doc[at:end]; {
 		case token[0] == '"' || number(token):
-			text := textOf(token)
-			var clean string
-			if hits < mostHits {
-				clean = r.value(key, text)
-			} else {
-				clean = r.roughly(text)
+			visit(key, at, end)
+			before, key = "", ""
+			if len(token) <= longestName {
+				before = textOf(token)
 			}
-			if clean != text {
-				hits++
-				out = append(append(out, doc[kept:at]...), quoted(clean)...)
-				kept = end
-			}
-			before, key = text, ""
 		case token[0] == ':':
 			key = before
 		case !space(token[0]):
@@ -49,31 +64,45 @@ func (r *Redactor) JSON(doc []byte) []byte {
 		}
 		at = end
 	}
-	if kept == 0 {
-		return doc
-	}
-	return append(out, doc[kept:]...)
+}
+
+// longestName is the most bytes of a member's name, as it is written, that says what
+// its value is.
+const longestName = 6*64 + 2
+
+// named reports whether a member's name may tell that its value is a secret.
+func named(key string) bool {
+	lower := strings.ToLower(key)
+	return len(key) <= 64 && (strings.HasSuffix(lower, "key") || strings.HasSuffix(lower, "authorization"))
 }
 
 // roughly is for a document full of secrets, whose making must not hold up a
 // decision: a string that may have one goes whole.
 func (r *Redactor) roughly(text string) string {
+	if name := r.suspected(text); name != "" {
+		return "[redacted:" + name + "]"
+	}
+	return text
+}
+
+// suspected is the kind of secret that a text may have; empty: none, or it is a mark.
+func (r *Redactor) suspected(text string) string {
 	could := r.hints.in(text)
 	for i, f := range r.finders {
 		if bit := uint64(1) << i; could&bit != 0 && (r.hints.all&bit != 0 || len(f.find(text, nil)) > 0) {
 			if name := marks().FindString(text); len(name) == len(text) {
-				return text
+				return ""
 			}
-			return "[redacted:" + f.name + "]"
+			return f.name
 		}
 	}
-	return text
+	return ""
 }
 
 // value redacts what a field holds, which some patterns know by its name.
 func (r *Redactor) value(key, text string) string {
 	text = r.Text(text)
-	if lower := strings.ToLower(key); len(key) <= 64 && (strings.HasSuffix(lower, "key") || strings.HasSuffix(lower, "authorization")) {
+	if named(key) {
 		if clean, found := strings.CutPrefix(r.Text(key+"="+text), key+"="); found {
 			return clean
 		}

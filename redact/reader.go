@@ -8,11 +8,12 @@ import (
 
 // Reader is what src holds, redacted, a window at a time. Its errors are src's.
 func (r *Redactor) Reader(src io.Reader) io.Reader {
-	return &reader{redactor: r, src: src, raw: make([]byte, 0, window+overlap)}
+	return &reader{redactor: r, clean: r.settled, src: src, raw: make([]byte, 0, window+overlap)}
 }
 
 type reader struct {
 	redactor *Redactor
+	clean    func(string) string // takes the secrets out of one window
 	src      io.Reader
 	raw      []byte // read, and not yet redacted
 	ready    string // redacted, and not yet handed out
@@ -46,7 +47,7 @@ func (r *reader) next() string {
 	text := string(r.raw)
 	if r.err != nil {
 		r.raw = r.raw[:0]
-		return r.redactor.settled(text)
+		return r.clean(text)
 	}
 	until := breakBefore(text, len(text)-overlap)
 	spans := r.redactor.spans(text)
@@ -64,7 +65,7 @@ func (r *reader) next() string {
 	if len(spans) == 0 {
 		return text[:until]
 	}
-	return r.redactor.settled(text[:until])
+	return r.clean(text[:until])
 }
 
 // breakBefore is where a text is best cut: after the last space or line not far

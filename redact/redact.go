@@ -5,7 +5,8 @@
 // What decides sees the original; what is kept does not: [Redactor.Store] stands
 // before a store, [Redactor.Handler] before a log, [Redactor.Reader] before a text
 // on its way out, and [Redactor.Evaluator] before a judge, if it is not to see
-// secrets either.
+// secrets either. [Masks] are for conversations, if nobody is: they are as long as
+// what they hide, since conversations grow by offsets.
 //
 // Redacting takes time linear in the text and memory for one window of it, and
 // doing it again changes nothing. It finds what stands there in plain: a secret in

@@ -20,7 +20,8 @@ type Store interface {
 // written again.
 //
 // What else the store can do it still can: a [gate.SpecWatcher] watches, and
-// [gate.SharedTexts] are kept as they come, since judges read them.
+// [gate.SharedTexts] are kept as they come: whose they are has masked them, or judges
+// read them.
 func (r *Redactor) Store(to Store) Store {
 	s := store{to, r}
 	watcher, watches := to.(gate.SpecWatcher)

@@ -344,11 +344,11 @@ func (f *shelf) Append(ctx context.Context, session string, seen gate.Erasure, c
 	return f.put(ctx, session, seen, contentType, r, f.texts[session])
 }
 
-func (f *shelf) AppendFile(ctx context.Context, session string, seen gate.Erasure, _ string, at int64, _ string, r io.Reader) (int64, int64, error) {
+func (f *shelf) AppendFile(ctx context.Context, session string, seen gate.Erasure, p FilePart, r io.Reader) (int64, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if int64(len(f.texts[session])) != at {
-		return 0, 0, gate.Errorf(gate.CodeConflict, "not %d bytes", at)
+	if int64(len(f.texts[session])) != p.At {
+		return 0, 0, gate.Errorf(gate.CodeConflict, "not %d bytes", p.At)
 	}
 	return f.put(ctx, session, seen, "text/plain", r, f.texts[session])
 }

@@ -106,7 +106,7 @@ func (s *Server) routes() []route {
 		{del, session + "/override", nil, nil, admin(ownSession("session")), s.deleteOverride},
 		{get, session + "/transcript", nil, nil, read(ownSession("session")), s.getTranscript},
 		{put, session + "/transcript", anyOf("agent"), text, ask(filtered), s.upload(s.opt.Transcripts.Replace)},
-		{post, session + "/transcript", anyOf("agent", "format", "at", "after"), text, ask(filtered), s.appendTranscript},
+		{post, session + "/transcript", anyOf("agent", "format", "at", "after", "then"), text, ask(filtered), s.appendTranscript},
 
 		{get, "/v1/evaluations", evaluationsQuery, nil, read(filtered), s.listEvaluations},
 		{get, "/v1/evaluations/export", evaluationsQuery, nil, read(filtered), s.exportEvaluations},

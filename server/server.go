@@ -131,6 +131,14 @@ type Check struct {
 	Reason string `json:"reason,omitempty"` // why not, or what to know
 }
 
+// FilePart says where a part of a host's session file belongs.
+type FilePart struct {
+	Format string // the host's protocol
+	At     int64  // the byte of the file that it begins at
+	After  string // the sum of the file's last 4 KiB before that
+	Then   string // the same before the part's end; empty: it was not said
+}
+
 // Transcripts keeps the uploaded conversations. A session without one is
 // CodeNotFound, an upload that may not be is another [*gate.Error].
 type Transcripts interface {
@@ -142,10 +150,10 @@ type Transcripts interface {
 	Replace(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (bytes, lines int64, err error)
 	// Append adds r to it, in the same manner.
 	Append(ctx context.Context, session string, seen gate.Erasure, contentType string, r io.Reader) (bytes, lines int64, err error)
-	// AppendFile adds a part of a host's session file, which begins at the byte
-	// at of it, and after is the sum of what stands before; from 0 on it replaces
-	// what was there. CodeConflict: something else is there.
-	AppendFile(ctx context.Context, session string, seen gate.Erasure, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error)
+	// AppendFile adds a part of a host's session file; from the file's start on it
+	// replaces what was there. Of an unfinished last line it may take nothing, which the
+	// size says. CodeConflict: something else is there than what the part goes on from.
+	AppendFile(ctx context.Context, session string, seen gate.Erasure, p FilePart, r io.Reader) (bytes, lines int64, err error)
 	// Read opens the text.
 	Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error)
 	// ReadFor opens the text of what a record's hooks could read of its uploaded

@@ -24,16 +24,16 @@ type store func(ctx context.Context, session string, seen gate.Erasure, contentT
 // appendTranscript adds to a conversation: messages or text, or with format= a
 // part of a host's own session file.
 func (s *Server) appendTranscript(c echo.Context) error {
-	format := c.QueryParam("format")
-	if format == "" {
+	part := FilePart{Format: c.QueryParam("format"), After: c.QueryParam("after"), Then: c.QueryParam("then")}
+	if part.Format == "" {
 		return s.upload(s.opt.Transcripts.Append)(c)
 	}
-	at, err := strconv.ParseInt(c.QueryParam("at"), 10, 64)
-	if err != nil || at < 0 {
+	var err error
+	if part.At, err = strconv.ParseInt(c.QueryParam("at"), 10, 64); err != nil || part.At < 0 {
 		return gate.Errorf(gate.CodeValidation, "at is %q, want the byte of the file at which this part begins", c.QueryParam("at"))
 	}
 	return s.upload(func(ctx context.Context, session string, seen gate.Erasure, _ string, r io.Reader) (int64, int64, error) {
-		return s.opt.Transcripts.AppendFile(ctx, session, seen, format, at, c.QueryParam("after"), r)
+		return s.opt.Transcripts.AppendFile(ctx, session, seen, part, r)
 	})(c)
 }
 

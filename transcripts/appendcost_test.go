@@ -42,10 +42,10 @@ func TestAppendingCostsWhatIsAppended(t *testing.T) {
 			return s.Append(t.Context(), "text", 0, "text/plain", strings.NewReader(part))
 		}},
 		{"file", func() error {
-			_, err := s.AppendFile(t.Context(), "file", 0, formatCodex, 0, "", strings.NewReader("begin\n"))
+			_, err := s.AppendFile(t.Context(), "file", 0, Part{Format: formatCodex}, strings.NewReader("begin\n"))
 			return err
 		}, func(at int64, after string) (Size, error) {
-			return s.AppendFile(t.Context(), "file", 0, formatCodex, at, after, strings.NewReader(part))
+			return s.AppendFile(t.Context(), "file", 0, Part{Format: formatCodex, At: at, After: after}, strings.NewReader(part))
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

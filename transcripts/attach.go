@@ -271,7 +271,7 @@ func newHostFile(f io.ReaderAt, size int64, format string) (*hostFile, error) {
 	if !ok {
 		return nil, &gate.Failure{Code: gate.TranscriptUnreadable, Message: fmt.Sprintf("there is no reader for transcripts of the format %q", short(format))}
 	}
-	return &hostFile{host: format, format: read, file: f, size: size, most: maxHostLine}, nil
+	return &hostFile{host: format, format: read, masks: asItComes{}, file: f, size: size, most: maxHostLine}, nil
 }
 
 func unreadable(path string, err error) error {
@@ -332,12 +332,11 @@ func (s *Store) renderHostFile(ctx context.Context, r io.Reader, out *bufio.Writ
 		case err != nil:
 			return err
 		}
-		m, err := parseMessage(line)
+		buf, err = s.message(buf[:0], line)
 		if err != nil {
 			skipped++
 			continue
 		}
-		buf = m.render(buf[:0])
 		if _, err := out.Write(buf); err != nil {
 			return err
 		}

@@ -35,6 +35,9 @@ type meta struct {
 	// Format of a host's session file, which is kept as it is and rendered for
 	// each event; empty: the view is rendered already.
 	Format string `json:"format,omitempty"`
+	// Sent is of such a file whose secrets are hidden here: the [Tail] of what was sent.
+	// Empty: it is kept as it was sent.
+	Sent string `json:"sent,omitempty"`
 	// Generation of the shared text that this is a copy of; 0: of none.
 	Generation int64 `json:"generation,omitempty"`
 }
@@ -118,7 +121,7 @@ func longEnough(f *os.File, want int64) error {
 // commitReplace makes the spooled view the session's. The caller is the
 // session's only writer.
 func (s *Store) commitReplace(ctx context.Context, k key, seen gate.Erasure, sp *spool) (meta, error) {
-	m := meta{Plain: sp.plain, AsText: sp.asText, Format: sp.format}
+	m := meta{Plain: sp.plain, AsText: sp.asText, Format: sp.format, Sent: sp.sent}
 	if s.shared != nil {
 		state, err := s.shared.ReplaceText(ctx, k, seen, m.form(), sp.file, sp.index.bytes)
 		if err != nil {
@@ -191,6 +194,9 @@ func (s *Store) commitFitting(ctx context.Context, k key, seen gate.Erasure, sp 
 		if m.Format != sp.format {
 			return meta{}, gate.Errorf(gate.CodeConflict, "the session's transcript has another form: replace it, or add what is of the same")
 		}
+		if err := s.behind(k, m, sp); err != nil {
+			return meta{}, err
+		}
 		next, gap := m.with(sp)
 		if m.Bytes+int64(len(gap))+sp.index.bytes > s.maxBytes {
 			return meta{}, tooLarge(s.maxBytes)
@@ -217,7 +223,7 @@ func (m meta) with(sp *spool) (next meta, gap string) {
 		gap = "\n"
 	}
 	next = m
-	next.Plain, next.AsText = m.Plain && sp.plain, m.Plain || m.AsText || sp.asText
+	next.Plain, next.AsText, next.Sent = m.Plain && sp.plain, m.Plain || m.AsText || sp.asText, sp.sent
 	return next, gap
 }
 

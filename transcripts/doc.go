@@ -50,6 +50,14 @@
 // Such a file of another machine is uploaded as it is, part by part
 // ([Store.AppendFile]), and rendered when an event needs it.
 //
+// # Secrets
+//
+// With [Options.Masks] secrets are hidden in all that is written here: what is sent,
+// while it comes and where it is kept, and copies and views of what lies elsewhere. A
+// mask is as long as what it hides, so that sizes, lines and offsets are those of what
+// was sent. Of a host's file only whole lines are then taken, so that each can be looked
+// into as JSON, and the sum that the next part is compared with is of what was sent.
+//
 // # On disk
 //
 //	sessions/<sha256 of the session id>/meta.json      the commit record: which view, how much of it counts

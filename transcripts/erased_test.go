@@ -38,7 +38,7 @@ func TestErasureWins(t *testing.T) {
 					return err
 				},
 				"append a file": func(s *Store, r io.Reader) error {
-					_, err := s.AppendFile(t.Context(), "s", gate.NeverErased, formatClaudeCode, 0, "", r)
+					_, err := s.AppendFile(t.Context(), "s", gate.NeverErased, Part{Format: formatClaudeCode}, r)
 					return err
 				},
 			} {

@@ -105,6 +105,7 @@ func newHostFormat(format string) (hostFormat, bool) {
 type hostFile struct {
 	host    string // the name of its format
 	format  hostFormat
+	masks   Masks // of what is rendered; never nil
 	file    io.ReaderAt
 	size    int64
 	most    int       // bytes of a line
@@ -135,7 +136,7 @@ func (h *hostFile) scan(ctx context.Context) error {
 			h.view.sums.add(line)
 		}
 		if err == nil {
-			text := bytes.TrimPrefix(line, []byte("\ufeff"))
+			text := bytes.TrimPrefix(line, []byte(byteOrderMark))
 			err = h.format.line(text, at+int64(len(line)-len(text)))
 		}
 		none := errors.Is(err, errNoMessage) || errors.Is(err, errLongLine)
@@ -165,7 +166,7 @@ func (h *hostFile) steps(sp extent) ([]step, error) {
 	if crowded(text) {
 		return nil, errNoMessage
 	}
-	steps, err := h.format.steps(text)
+	steps, err := h.format.steps(h.masks.JSON(text))
 	if err != nil {
 		return nil, errNoMessage
 	}
@@ -214,8 +215,8 @@ func (h *hostFile) render(ctx context.Context, out *bufio.Writer, final string) 
 		if err != nil {
 			return err
 		}
-		if !sameAnswer(said, final) {
-			b = p.append(b, step{kind: says, role: assistant, text: final})
+		if !sameAnswer(said, string(h.masks.Text([]byte(final)))) {
+			b = h.masks.Text(p.append(b, step{kind: says, role: assistant, text: final}))
 		}
 	}
 	skipped := h.skipped + p.skipped
@@ -244,6 +245,7 @@ func (h *hostFile) message(p *progress, sp extent, out *bufio.Writer) error {
 	for _, s := range steps {
 		b = p.append(b, s)
 	}
+	b = h.masks.Text(b)
 	p.room = b
 	_, err = out.Write(b)
 	return err

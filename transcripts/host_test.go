@@ -144,7 +144,7 @@ func TestClaudeCode15Lines(t *testing.T) {
 	}
 	t.Run("megabyte lines, and one that is too long", func(t *testing.T) {
 		f := simple + `{"type":"attachment","x":"` + strings.Repeat("x", 5<<20) + `"}` + "\n" + claudeUser("z", "a", strings.Repeat("y", 3<<20))
-		h := &hostFile{format: &claudeCode{}, file: strings.NewReader(f), size: int64(len(f)), most: 4 << 20}
+		h := &hostFile{masks: asItComes{}, format: &claudeCode{}, file: strings.NewReader(f), size: int64(len(f)), most: 4 << 20}
 		if err := h.scan(t.Context()); err != nil || h.skipped != 1 || len(h.format.chosen()) != 3 {
 			t.Errorf("%v, %d skipped, %d chosen", err, h.skipped, len(h.format.chosen()))
 		}
@@ -284,7 +284,7 @@ func FuzzHostTranscripts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for _, format := range hostFormats {
 			read, _ := newHostFormat(format)
-			h := &hostFile{format: read, file: bytes.NewReader(file), size: int64(len(file)), most: 1 << 20}
+			h := &hostFile{masks: asItComes{}, format: read, file: bytes.NewReader(file), size: int64(len(file)), most: 1 << 20}
 			view, err := renderedBy(t, h, "Final.")
 			if err != nil {
 				t.Fatal(err)

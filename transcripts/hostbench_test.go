@@ -34,7 +34,7 @@ func BenchmarkClaudeCode(b *testing.B) {
 	b.SetBytes(int64(len(f)))
 	used := processorTime(b)
 	for b.Loop() {
-		h := &hostFile{format: &claudeCode{}, file: strings.NewReader(f), size: int64(len(f)), most: maxHostLine}
+		h := &hostFile{masks: asItComes{}, format: &claudeCode{}, file: strings.NewReader(f), size: int64(len(f)), most: maxHostLine}
 		if err := h.render(b.Context(), bufio.NewWriter(io.Discard), "It says hello."); err != nil {
 			b.Fatal(err)
 		}

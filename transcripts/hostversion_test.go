@@ -63,7 +63,7 @@ func sendParts(t *testing.T, s *Store, format string, parts ...string) {
 	for _, part := range parts {
 		tail, err := Tail(strings.NewReader(sent), int64(len(sent)))
 		if err == nil {
-			_, err = s.AppendFile(t.Context(), "s", 0, format, int64(len(sent)), tail, strings.NewReader(part))
+			_, err = s.AppendFile(t.Context(), "s", 0, Part{Format: format, At: int64(len(sent)), After: tail}, strings.NewReader(part))
 		}
 		if err != nil {
 			t.Fatal(err)

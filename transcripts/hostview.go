@@ -197,6 +197,7 @@ func (s *Store) hostViewFor(of hostViewKey, f *os.File, size int64) (*hostView, 
 		if err != nil {
 			return nil, storing(err)
 		}
+		h.masks = s.masks
 		v = &hostView{of: of, host: h, spool: &spool{file: file}}
 		h.view = v
 	}

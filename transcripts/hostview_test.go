@@ -107,7 +107,7 @@ func newContinued(t testing.TB, s *Store, format string) *hostView {
 		t.Fatal(err)
 	}
 	v := &hostView{spool: &spool{file: f}}
-	v.host = &hostFile{host: format, format: read, most: 1 << 20, view: v}
+	v.host = &hostFile{masks: asItComes{}, host: format, format: read, most: 1 << 20, view: v}
 	t.Cleanup(v.discard)
 	return v
 }
@@ -145,7 +145,7 @@ func whole(t testing.TB, format, file, final string) (text string, read int64) {
 	t.Helper()
 	format2, _ := newHostFormat(format)
 	in := &countingReads{ReaderAt: strings.NewReader(file)}
-	text, err := renderedBy(t, &hostFile{format: format2, file: in, size: int64(len(file)), most: 1 << 20}, final)
+	text, err := renderedBy(t, &hostFile{masks: asItComes{}, format: format2, file: in, size: int64(len(file)), most: 1 << 20}, final)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestHostViewsOfUploadsAreKept(t *testing.T) {
 	more := claudeSays("b", "a", "m2", "Second.")
 	send := func(at int, after, text string) {
 		t.Helper()
-		if _, err := s.AppendFile(t.Context(), "s", 0, formatClaudeCode, int64(at), after, strings.NewReader(text)); err != nil {
+		if _, err := s.AppendFile(t.Context(), "s", 0, Part{Format: formatClaudeCode, At: int64(at), After: after}, strings.NewReader(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

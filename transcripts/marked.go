@@ -97,8 +97,8 @@ func (s *Store) sessionUpTo(ctx context.Context, k key, ev *gate.Event) (*view, 
 
 // copyUpTo is a view of the first size bytes of another.
 func (s *Store) copyUpTo(ctx context.Context, f io.ReaderAt, size int64, m meta) (*view, error) {
-	in := &input{ctx: ctx, r: io.NewSectionReader(f, 0, size), left: s.maxBytes, limit: s.maxBytes}
-	sp, err := s.spoolView(m.Plain, func(out *bufio.Writer) error { return copyText(in, out) })
+	in := s.bounded(ctx, io.NewSectionReader(f, 0, size))
+	sp, err := s.spoolView(m.Plain, func(out *bufio.Writer) error { return s.copyText(in, out) })
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +111,16 @@ func (s *Store) copyUpTo(ctx context.Context, f io.ReaderAt, size int64, m meta)
 }
 
 // copyRaw gives a rendered view the first size bytes of its host's file as they
-// were, for scripts that read them: the file itself holds more by now.
+// were, but for secrets that are hidden, for scripts that read them: the file itself
+// holds more by now.
 func (s *Store) copyRaw(ctx context.Context, v *view, f io.ReaderAt, size int64) error {
-	in := &input{ctx: ctx, r: io.NewSectionReader(f, 0, size), left: s.maxBytes, limit: s.maxBytes}
-	sp, err := s.spoolView(false, func(out *bufio.Writer) error { return copyText(in, out) })
+	in := s.bounded(ctx, io.NewSectionReader(f, 0, size))
+	sp, err := s.spoolView(false, func(out *bufio.Writer) error {
+		if s.masked() {
+			return s.copyLines(in, out, false, &ending{})
+		}
+		return s.copyText(in, out)
+	})
 	if err != nil {
 		return err
 	}
@@ -149,9 +155,7 @@ func (s *Store) ReadMarked(ctx context.Context, ev *gate.Event) (text io.ReadClo
 // View is a conversation that another store has rendered, for one use. asText says
 // that some of it is as it was sent, so that its markers may be anybody's.
 func (s *Store) View(ctx context.Context, r io.Reader, asText bool) (gate.Transcript, error) {
-	sp, err := s.spoolView(false, func(out *bufio.Writer) error {
-		return copyText(&input{ctx: ctx, r: r, left: s.maxBytes, limit: s.maxBytes}, out)
-	})
+	sp, err := s.spoolView(false, func(out *bufio.Writer) error { return s.copyText(s.bounded(ctx, r), out) })
 	if err != nil {
 		return nil, attaching(err)
 	}

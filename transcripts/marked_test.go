@@ -65,7 +65,7 @@ func TestMarkedIsWhatWasThere(t *testing.T) {
 				}
 				tail, err := Tail(strings.NewReader(whole), at)
 				if err == nil {
-					_, err = s.AppendFile(t.Context(), "sub", 0, "claude-code", at, tail, strings.NewReader(text))
+					_, err = s.AppendFile(t.Context(), "sub", 0, Part{Format: "claude-code", At: at, After: tail}, strings.NewReader(text))
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -97,7 +97,7 @@ func parseMessage(b []byte) (message, error) {
 		return message{}, gate.Errorf(gate.CodeValidation, "the message holds too many values: a hundred thousand in one message is no conversation")
 	}
 	var m message
-	err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\ufeff")), &m)
+	err := json.Unmarshal(bytes.TrimPrefix(b, []byte(byteOrderMark)), &m)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return message{}, gate.Errorf(gate.CodeInvalidJSON, "not valid JSON, at byte %d: %w", syntax.Offset, err)
 	}

@@ -22,10 +22,11 @@ type form struct {
 	Plain  bool   `json:"plain,omitempty"`
 	AsText bool   `json:"as_text,omitempty"`
 	Format string `json:"format,omitempty"`
+	Sent   string `json:"sent,omitempty"`
 }
 
 func (m meta) form() string {
-	b, _ := json.Marshal(form{m.Plain, m.AsText, m.Format}) // cannot fail
+	b, _ := json.Marshal(form{m.Plain, m.AsText, m.Format, m.Sent}) // cannot fail
 	return string(b)
 }
 
@@ -123,7 +124,7 @@ func (s *Store) fetch(ctx context.Context, k key, m meta, known gate.TextState) 
 		return meta{}, fmt.Errorf("its form is not known here: %w", err)
 	}
 	next := m
-	next.Generation, next.Plain, next.AsText, next.Format = state.Generation, about.Plain, about.AsText, about.Format
+	next.Generation, next.Plain, next.AsText, next.Format, next.Sent = state.Generation, about.Plain, about.AsText, about.Format, about.Sent
 	return s.extend(k, m, next, "", sp)
 }
 

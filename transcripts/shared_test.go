@@ -226,7 +226,7 @@ func TestSharedFileParts(t *testing.T) {
 	first := `{"type":"user","uuid":"1","message":{"role":"user","content":"hello"}}` + "\n"
 	second := `{"type":"assistant","uuid":"2","parentUuid":"1","message":{"role":"assistant","content":"good day"}}` + "\n"
 	part := func(s *Store, at int, after, text string) error {
-		_, err := s.AppendFile(t.Context(), "s", 0, "claude-code", int64(at), after, strings.NewReader(text))
+		_, err := s.AppendFile(t.Context(), "s", 0, Part{Format: "claude-code", At: int64(at), After: after}, strings.NewReader(text))
 		return err
 	}
 	tail := func(text string) string {

@@ -22,6 +22,8 @@ type spool struct {
 	asText bool // it is as it came: text, or a JSON string's
 	// format of a part of a host's session file; empty: the view is rendered.
 	format string
+	sent   string // of such a part: what meta.Sent is with it
+	begins []byte // of a text that is masked: its beginning, as it was sent
 }
 
 // discard removes the spool. Where a Replace has moved the file away, only its
@@ -38,14 +40,19 @@ func (s *Store) spool(ctx context.Context, contentType string, r io.Reader) (*sp
 		return nil, err
 	}
 	asText := false
+	begins := beginning{most: s.masks.Overlap()}
 	sp, err := s.spoolView(plain, func(out *bufio.Writer) error {
-		asText, err = read(&input{ctx: ctx, r: r, left: s.maxBytes, limit: s.maxBytes}, out)
+		in := io.Reader(s.bounded(ctx, r))
+		if plain {
+			in = io.TeeReader(in, &begins)
+		}
+		asText, err = read(in, out)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	sp.asText = asText
+	sp.asText, sp.begins = asText, begins.text
 	return sp, nil
 }
 
@@ -87,6 +94,11 @@ type input struct {
 	left, limit int64
 }
 
+// bounded is what a body holds, up to what a transcript may have.
+func (s *Store) bounded(ctx context.Context, r io.Reader) *input {
+	return &input{ctx: ctx, r: r, left: s.maxBytes, limit: s.maxBytes}
+}
+
 func (in *input) Read(p []byte) (int, error) {
 	if err := in.ctx.Err(); err != nil {
 		return 0, gate.Errorf(gate.CodeValidation, "the upload was given up: %w", err)
@@ -119,7 +131,7 @@ func (s *Store) reader(contentType string) (read reading, plain bool, err error)
 	}
 	switch kind {
 	case "text/plain":
-		return func(in io.Reader, out *bufio.Writer) (bool, error) { return true, copyText(in, out) }, true, nil
+		return func(in io.Reader, out *bufio.Writer) (bool, error) { return true, s.copyText(in, out) }, true, nil
 	case "application/x-ndjson":
 		return func(in io.Reader, out *bufio.Writer) (bool, error) { return false, s.readNDJSON(in, out) }, false, nil
 	case "application/json":
@@ -127,11 +139,6 @@ func (s *Store) reader(contentType string) (read reading, plain bool, err error)
 	}
 	return nil, false, gate.Errorf(gate.CodeUnsupportedMediaType,
 		"the content type %q is none of text/plain, application/x-ndjson and application/json, in UTF-8", short(contentType))
-}
-
-func copyText(in io.Reader, out *bufio.Writer) error {
-	_, err := io.Copy(out, in)
-	return err
 }
 
 // readNDJSON renders one message per line. It is strict: a line that is none is
@@ -152,11 +159,10 @@ func (s *Store) readNDJSON(in io.Reader, out *bufio.Writer) error {
 		if blank(line) {
 			continue
 		}
-		m, err := parseMessage(line)
+		buf, err = s.message(buf[:0], line)
 		if err != nil {
 			return atLine(lines.number, err)
 		}
-		buf = m.render(buf[:0])
 		if _, err := out.Write(buf); err != nil {
 			return err
 		}
@@ -175,7 +181,7 @@ func (s *Store) readJSON(in io.Reader, out *bufio.Writer) (asText bool, err erro
 	switch begin := begin.(type) {
 	case string:
 		asText = true
-		_, err = out.WriteString(begin)
+		_, err = out.Write(s.masks.Text([]byte(begin)))
 	case json.Delim:
 		if begin != '[' {
 			return false, gate.Errorf(gate.CodeValidation, "the transcript must be a string or an array of messages, not an object")
@@ -212,11 +218,10 @@ func (s *Store) readArray(leash *leash, dec *json.Decoder, out *bufio.Writer) er
 		if len(raw) > s.maxMessage {
 			return messageTooLarge(what, s.maxMessage)
 		}
-		m, err := parseMessage(raw)
-		if err != nil {
+		var err error
+		if buf, err = s.message(buf[:0], raw); err != nil {
 			return inArray(n, err)
 		}
-		buf = m.render(buf[:0])
 		if _, err := out.Write(buf); err != nil {
 			return err
 		}

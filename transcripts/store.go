@@ -38,6 +38,10 @@ type Options struct {
 	// Erasure is the last erasure of a session, as its store remembers it: what was
 	// begun before is not kept after it. nil: nothing is erased meanwhile.
 	Erasure func(ctx context.Context, session string) (gate.Erasure, error)
+	// Masks hide secrets in all that is written here from now on: what is sent, and
+	// copies and views of what lies elsewhere. What is here already stays as it is.
+	// nil: conversations are kept as they come.
+	Masks Masks
 }
 
 const (
@@ -54,6 +58,7 @@ type Store struct {
 	lock       *os.File                                                        // held as long as tmp is in use
 	shared     gate.SharedTexts                                                // nil: none
 	erasure    func(ctx context.Context, session string) (gate.Erasure, error) // nil: not looked up
+	masks      Masks                                                           // never nil
 	roots      []root
 	maxBytes   int64
 	maxMessage int
@@ -91,7 +96,10 @@ func Open(opt Options) (*Store, error) {
 	}
 	s := &Store{
 		dir: dir, shared: opt.Shared, erasure: opt.Erasure, maxBytes: defaultMaxBytes, maxMessage: defaultMaxMessageBytes, countFurther: defaultCountFurther,
-		searches: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))),
+		searches: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))), masks: opt.Masks,
+	}
+	if s.masks == nil {
+		s.masks = asItComes{}
 	}
 	if opt.MaxBytes > 0 {
 		s.maxBytes = opt.MaxBytes

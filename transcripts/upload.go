@@ -14,45 +14,76 @@ import (
 	"stopgate/gate"
 )
 
+// Part is a part of a host's session file.
+type Part struct {
+	Format string // the host's protocol
+	At     int64  // the byte of the file that it begins at
+	After  string // the [Tail] before that
+	// Then is the [Tail] before its end, by which the next part is known to fit where
+	// secrets are hidden. Empty: it is not said, and where it cannot be known otherwise
+	// the next part is refused.
+	Then string
+}
+
 // AppendFile adds a part of a host's session file, byte by byte, to what the
 // session has of it, and answers the size of that. The file is kept as it is
-// and rendered for each event. format is the host's protocol. The part begins
-// at the byte at, and after is the [Tail] before it; from 0 on it replaces what
-// was there.
+// and rendered for each event. From 0 on it replaces what was there.
+//
+// Where secrets are hidden (see [Masks]) only whole lines are taken, and the size says
+// how far: a last line without its newline is left for the next part, unless it is an
+// object already.
 //
 // Errors are those of [Store.Replace], and CodeConflict if something else than
 // that is there: then the file is to be sent from its start.
-func (s *Store) AppendFile(ctx context.Context, session string, seen gate.Erasure, format string, at int64, after string, r io.Reader) (Size, error) {
-	if _, ok := newHostFormat(format); !ok {
-		return Size{}, gate.Errorf(gate.CodeValidation, "there is no reader for transcripts of the format %q", short(format))
+func (s *Store) AppendFile(ctx context.Context, session string, seen gate.Erasure, p Part, r io.Reader) (Size, error) {
+	if _, ok := newHostFormat(p.Format); !ok {
+		return Size{}, gate.Errorf(gate.CodeValidation, "there is no reader for transcripts of the format %q", short(p.Format))
 	}
-	if at < 0 {
-		return Size{}, gate.Errorf(gate.CodeValidation, "the part begins at byte %d", at)
+	if p.At < 0 {
+		return Size{}, gate.Errorf(gate.CodeValidation, "the part begins at byte %d", p.At)
 	}
+	var sent ending
 	take := func() (*spool, error) {
 		sp, err := s.spoolView(false, func(out *bufio.Writer) error {
-			return copyText(&input{ctx: ctx, r: r, left: s.maxBytes, limit: s.maxBytes}, out)
+			if s.masked() {
+				return s.copyLines(s.bounded(ctx, r), out, true, &sent)
+			}
+			return s.copyText(s.bounded(ctx, r), out)
 		})
 		if err == nil {
-			sp.format = format
+			sp.format = p.Format
 		}
 		return sp, err
 	}
 	return s.storeSpool(ctx, session, seen, take, func(ctx context.Context, k key, seen gate.Erasure, sp *spool) (meta, error) {
-		if at == 0 {
+		if p.At == 0 {
+			if s.masked() {
+				sp.sent = sent.sum()
+			}
 			return s.commitReplace(ctx, k, seen, sp)
 		}
-		return s.commitFitting(ctx, k, seen, sp, func(m meta) error {
-			if m.Format != format || m.Bytes != at {
-				return gate.Errorf(gate.CodeConflict, "%d bytes of this file are here, not %d: send it from its start", m.Bytes, at)
+		return s.commitFitting(ctx, k, seen, sp, func(m meta) (err error) {
+			if m.Format != p.Format || m.Bytes != p.At {
+				return gate.Errorf(gate.CodeConflict, "%d bytes of this file are here, not %d: send it from its start", m.Bytes, p.At)
 			}
-			return s.endsWith(k, at, after)
+			switch {
+			case s.masked() != (m.Sent != ""):
+				return gate.Errorf(gate.CodeConflict, "the file was kept before it was said whether secrets are: send it from its start")
+			case s.masked():
+				sp.sent, err = s.sentThen(k, m, p, &sent)
+				return err
+			}
+			return s.endsWith(k, p.At, p.After)
 		})
 	})
 }
 
-// endsWith reports, as an error, that the session's file has another tail: two
-// files of one session would become one that nobody wrote.
+// errOtherFile: two files of one session would become one that nobody wrote.
+func errOtherFile() *gate.Error {
+	return gate.Errorf(gate.CodeConflict, "another file is here: send it from its start")
+}
+
+// endsWith reports, as an error, that the session's file has another tail.
 func (s *Store) endsWith(k key, size int64, tail string) error {
 	f, _, err := openCommitted(s.sessionDir(k))
 	if err != nil {
@@ -60,9 +91,62 @@ func (s *Store) endsWith(k key, size int64, tail string) error {
 	}
 	defer f.Close()
 	if have, err := Tail(f, size); err != nil || have != tail {
-		return errors.Join(err, gate.Errorf(gate.CodeConflict, "another file is here: send it from its start"))
+		return errors.Join(err, errOtherFile())
 	}
 	return nil
+}
+
+// notKnown is a sum that no file has.
+const notKnown = "not known"
+
+// sentThen is what meta.Sent is after a part, if that goes on where the file ends as
+// it was sent. The file here has other bytes than that; but where its end has no
+// secret it has the same, which the sum shows.
+func (s *Store) sentThen(k key, m meta, p Part, sent *ending) (string, error) {
+	if m.Sent != p.After {
+		return "", errOtherFile()
+	}
+	if len(sent.text) == 0 {
+		return m.Sent, nil
+	}
+	if len(sent.text) == tailBytes {
+		return sent.sum(), nil
+	}
+	before, err := s.storedEnd(k, m.Bytes, tailBytes)
+	if err != nil {
+		return "", err
+	}
+	stored := ending{text: before}
+	switch {
+	case stored.sum() == m.Sent:
+		stored.add(sent.text)
+		return stored.sum(), nil
+	case !sent.left && len(p.Then) == len(m.Sent):
+		return p.Then, nil
+	}
+	return notKnown, nil
+}
+
+// ending is what a file ends with, as far as its [Tail] goes.
+type ending struct {
+	text []byte
+	left bool // more was sent, and not taken
+}
+
+func (e *ending) add(p []byte) {
+	if len(p) >= tailBytes {
+		e.text = append(e.text[:0], p[len(p)-tailBytes:]...)
+		return
+	}
+	e.text = append(e.text, p...)
+	if over := len(e.text) - tailBytes; over > 0 {
+		e.text = append(e.text[:0], e.text[over:]...)
+	}
+}
+
+func (e *ending) sum() string {
+	sum := sha256.Sum256(e.text)
+	return hex.EncodeToString(sum[:])
 }
 
 // tailBytes are enough to tell two files apart: their last messages.

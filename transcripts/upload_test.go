@@ -24,7 +24,7 @@ func TestAppendFileMixesNoTwoFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.AppendFile(t.Context(), "s", 0, formatClaudeCode, at, tail, strings.NewReader(text))
+		_, err = s.AppendFile(t.Context(), "s", 0, Part{Format: formatClaudeCode, At: at, After: tail}, strings.NewReader(text))
 		return err
 	}
 	anna, bert := line("anna"), line("bert")
@@ -60,7 +60,7 @@ func TestAppendFileLeavesNoGap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.AppendFile(t.Context(), "s", 0, format, int64(at), tail, strings.NewReader(text))
+		_, err = s.AppendFile(t.Context(), "s", 0, Part{Format: format, At: int64(at), After: tail}, strings.NewReader(text))
 		return err
 	}
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func readUpload(t *testing.T, s *Store, session string) string {
 // The answer under judgement stands in the view of an uploaded file, and once.
 func TestClaudeCode10UploadEndsWithTheAnswer(t *testing.T) {
 	s := openStore(t, Options{})
-	if _, err := s.AppendFile(t.Context(), "s", 0, formatClaudeCode, 0, "", strings.NewReader(claudeUser("u", "null", "ask")+claudeSays("a", "u", "m", "half"))); err != nil {
+	if _, err := s.AppendFile(t.Context(), "s", 0, Part{Format: formatClaudeCode}, strings.NewReader(claudeUser("u", "null", "ask")+claudeSays("a", "u", "m", "half"))); err != nil {
 		t.Fatal(err)
 	}
 	for final, added := range map[string]int{"Done.": 1, "half": 0} {
@@ -125,7 +125,7 @@ func TestClaudeCode10UploadedAnswer(t *testing.T) {
 	s := openStore(t, Options{})
 	const file = `{"type":"user.message","data":{"content":"ask"}}` + "\n" + `{"type":"assistant.message","data":{"content":"the answer"}}` + "\n" +
 		`{"type":"hook.start","data":{"input":{"timestamp":1796041762879}}}` + "\n" + `{"type":"assistant.message","data":{"content":"later"}}` + "\n"
-	if _, err := s.AppendFile(t.Context(), "s", 0, formatCopilot, 0, "", strings.NewReader(file)); err != nil {
+	if _, err := s.AppendFile(t.Context(), "s", 0, Part{Format: formatCopilot}, strings.NewReader(file)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Replace(t.Context(), "text", 0, "text/plain", strings.NewReader("assistant: hi")); err != nil {

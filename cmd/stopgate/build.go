@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -181,8 +182,9 @@ func build(ctx context.Context, cfg config.Server, transcriptDir string, texts g
 	erasure func(context.Context, string) (gate.Erasure, error), commands commandhooks.Options, getenv func(string) string) (*app, error) {
 	a := &app{policies: &gate.Policies{}}
 	var errs []error
-	var err error
-	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Erasure: erasure, Roots: cfg.Transcripts.Roots,
+	masks, err := masksOf(cfg)
+	errs = append(errs, err)
+	a.transcripts, err = transcripts.Open(transcripts.Options{Dir: transcriptDir, Shared: texts, Erasure: erasure, Masks: masks, Roots: cfg.Transcripts.Roots,
 		MaxBytes: cfg.Transcripts.MaxSize, MaxMessageBytes: int(cfg.Transcripts.MaxLine), MaxTotal: cfg.Retention.TranscriptsMaxSize})
 	errs = append(errs, err)
 	a.runner, err = commandhooks.New(ctx, commands)
@@ -251,11 +253,35 @@ func redactorOf(cfg config.Server) (*redact.Redactor, error) {
 	for i, p := range cfg.Redaction.Patterns {
 		own[i] = redact.Pattern(p)
 	}
-	r, err := redact.New(cfg.Redaction.BuiltIn, own, cfg.Secrets())
+	r, err := redact.New(cfg.Redaction.BuiltIn, own, knownSecrets(cfg))
 	if err != nil {
 		return nil, exit{exitInput, err}
 	}
 	return r, nil
+}
+
+// knownSecrets are those of the server file and of the files that it names. One that
+// cannot be read is no secret yet: who needs it says so.
+func knownSecrets(cfg config.Server) []string {
+	all := cfg.Secrets()
+	for _, file := range cfg.SecretFiles() {
+		if text, err := readBounded(file); err == nil {
+			all = append(all, config.Credentials(strings.TrimSpace(string(text))))
+		}
+	}
+	return all
+}
+
+// masksOf hide secrets in conversations; nil where the original is kept.
+func masksOf(cfg config.Server) (transcripts.Masks, error) {
+	if !cfg.Redaction.Conversations {
+		return nil, nil
+	}
+	redactor, err := redactorOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return redactor.Masks(), nil
 }
 
 // uploads shows transcripts to the server in its own words, and redacted.
@@ -274,8 +300,8 @@ func (u uploads) Append(ctx context.Context, session string, seen gate.Erasure, 
 	return size.Bytes, size.Lines, err
 }
 
-func (u uploads) AppendFile(ctx context.Context, session string, seen gate.Erasure, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error) {
-	size, err := u.Store.AppendFile(ctx, session, seen, format, at, after, r)
+func (u uploads) AppendFile(ctx context.Context, session string, seen gate.Erasure, p server.FilePart, r io.Reader) (bytes, lines int64, err error) {
+	size, err := u.Store.AppendFile(ctx, session, seen, transcripts.Part(p), r)
 	return size.Bytes, size.Lines, err
 }
 

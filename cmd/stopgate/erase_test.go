@@ -61,9 +61,9 @@ func eraseAll(t *testing.T, ask func(method, path, contentType, body string, hea
 	}
 }
 
-// filesWith are the files below a directory that have the secret in them, or in
+// filesWith are the files below a directory that have a secret in them, or in
 // their name.
-func filesWith(t *testing.T, dir string) (found []string) {
+func filesWith(t *testing.T, dir, secret string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -96,11 +96,11 @@ func TestEraseLeavesNothingOnDisk(t *testing.T) {
 		return askStatus(t, s.url, method, path, contentType, body, headers...)
 	}
 	writeEverywhere(t, ask)
-	if found := filesWith(t, data); len(found) < 3 { // database or its log, and two transcripts
+	if found := filesWith(t, data, secret); len(found) < 3 { // database or its log, and two transcripts
 		t.Fatalf("before it is erased it is in %v alone: the test finds nothing", found)
 	}
 	eraseAll(t, ask)
-	if found := filesWith(t, data); len(found) > 0 {
+	if found := filesWith(t, data, secret); len(found) > 0 {
 		t.Errorf("it is still in %v", found)
 	}
 }
@@ -143,20 +143,20 @@ func TestEraseLeavesNothingInAnyTable(t *testing.T) {
 	}
 	postgrestest.Exec(t, database, `INSERT INTO stopgate.sinks (name, seen) VALUES ('siem', 9e15::bigint)`)
 	writeEverywhere(t, ask)
-	if found := tablesWith(t, database); len(found) < 5 {
+	if found := tablesWith(t, database, secret); len(found) < 5 {
 		t.Fatalf("before it is erased it is in %v alone: the test finds nothing", found)
 	}
 	eraseAll(t, ask)
-	if found := tablesWith(t, database); len(found) > 0 {
+	if found := tablesWith(t, database, secret); len(found) > 0 {
 		t.Errorf("it is still in %v", found)
 	}
-	if found := filesWith(t, data); len(found) > 0 {
+	if found := filesWith(t, data, secret); len(found) > 0 {
 		t.Errorf("it is still in %v", found)
 	}
 }
 
-// tablesWith are the tables that have the secret in a row.
-func tablesWith(t *testing.T, database string) (found []string) {
+// tablesWith are the tables that have a secret in a row.
+func tablesWith(t *testing.T, database, secret string) (found []string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)
 	if err != nil {

@@ -91,7 +91,7 @@ func fill(t *testing.T, dir string) {
 	check(err)
 	_, err = texts.Append(ctx, "messages", 0, "application/x-ndjson", strings.NewReader(`{"role":"user","content":"hello"}`))
 	check(err)
-	_, err = texts.AppendFile(ctx, "file", 0, "claude-code", 0, "", strings.NewReader(`{"type":"user","uuid":"1","message":{"role":"user","content":"good day"}}`+"\n"))
+	_, err = texts.AppendFile(ctx, "file", 0, transcripts.Part{Format: "claude-code"}, strings.NewReader(`{"type":"user","uuid":"1","message":{"role":"user","content":"good day"}}`+"\n"))
 	check(err)
 	check(texts.Close())
 }

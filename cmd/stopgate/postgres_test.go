@@ -43,13 +43,18 @@ func replica(t *testing.T, database string) string {
 
 func replicaOn(t *testing.T, data, database string) string {
 	t.Helper()
+	return replicaWith(t, data, database, config.Redaction{BuiltIn: config.BuiltInRedactions})
+}
+
+func replicaWith(t *testing.T, data, database string, redaction config.Redaction) string {
+	t.Helper()
 	p := process{ctx: t.Context(), getenv: func(string) string { return "" }}
 	cfg, err := loadConfig(p, "", overrides{data: data, sandbox: "off"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.Database = config.Secret(database)
-	cfg.Transcripts.Roots = nil
+	cfg.Transcripts.Roots, cfg.Redaction = nil, redaction
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package hookclient
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -176,8 +177,14 @@ type upload struct {
 
 // sendUpTo sends what the server lacks of the first size bytes.
 func (u *upload) sendUpTo(ctx context.Context, size int64) error {
+	part := u.part
 	for again := false; u.known.Size < size; {
-		status, err := u.send(ctx, min(size-u.known.Size, u.part))
+		at := u.known.Size
+		n, err := u.wholeLines(min(size-at, part))
+		if err != nil {
+			return err
+		}
+		status, err := u.send(ctx, n)
 		if status == http.StatusConflict && !again && u.known.Size > 0 {
 			u.known.forget() // erased there, or sent by another machine
 			again = true
@@ -186,25 +193,63 @@ func (u *upload) sendUpTo(ctx context.Context, size int64) error {
 		if err != nil {
 			return err
 		}
+		switch taken := u.known.Size - at; {
+		case taken > 0:
+			part = u.part
+		case at+n == size: // a line that the host has not ended
+			return nil
+		default: // a line that is longer than a part
+			part *= 2
+		}
 	}
 	return nil
 }
 
-// send sends the next bytes, and keeps that the server has them; any status but
-// 200 is an error too.
-func (u *upload) send(ctx context.Context, bytes int64) (status int, err error) {
-	at := "&at=" + strconv.FormatInt(u.known.Size, 10) + "&after=" + u.known.Tail
-	status, answer, err := u.client.Send(ctx, http.MethodPost, u.path+at, "application/x-ndjson", io.NewSectionReader(u.file, u.known.Size, bytes))
+// wholeLines is how much of the next bytes ends with a line; all of them where none
+// does. So a server takes all of a part, or nothing.
+func (u *upload) wholeLines(most int64) (int64, error) {
+	const step = 64 << 10
+	piece := make([]byte, min(most, step))
+	for end := most; end > 0; end -= int64(len(piece)) {
+		piece = piece[:min(end, step)]
+		if _, err := u.file.ReadAt(piece, u.known.Size+end-int64(len(piece))); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(piece, '\n'); i >= 0 {
+			return end - int64(len(piece)) + int64(i) + 1, nil
+		}
+	}
+	return most, nil
+}
+
+// send sends the next bytes, and keeps how far the server has them: one that redacts
+// conversations takes whole lines. Any status but 200 is an error too.
+func (u *upload) send(ctx context.Context, n int64) (status int, err error) {
+	then, err := transcripts.Tail(u.file, u.known.Size+n)
+	if err != nil {
+		return 0, err
+	}
+	at := "&at=" + strconv.FormatInt(u.known.Size, 10) + "&after=" + u.known.Tail + "&then=" + then
+	status, answer, err := u.client.Send(ctx, http.MethodPost, u.path+at, "application/x-ndjson", io.NewSectionReader(u.file, u.known.Size, n))
 	if err != nil {
 		return status, err
 	}
 	if status != http.StatusOK {
 		return status, fmt.Errorf("server at %s does not take the conversation: %w", u.client.Base, Refusal(strconv.Itoa(status), answer))
 	}
-	u.known.Size += bytes
-	if u.known.Tail, err = transcripts.Tail(u.file, u.known.Size); err != nil {
-		return status, err
+	var has struct {
+		Bytes *int64 `json:"bytes"`
 	}
+	if json.Unmarshal(answer, &has) != nil || has.Bytes == nil || *has.Bytes < u.known.Size || *has.Bytes > u.known.Size+n {
+		return status, fmt.Errorf("server at %s does not say how much of the conversation it has", u.client.Base)
+	}
+	if u.known.Size += n; u.known.Size != *has.Bytes {
+		u.known.Size = *has.Bytes
+		if then, err = transcripts.Tail(u.file, u.known.Size); err != nil {
+			return status, err
+		}
+	}
+	u.known.Tail = then
 	return status, u.known.keep()
 }
 

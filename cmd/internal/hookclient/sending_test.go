@@ -1,13 +1,16 @@
 package hookclient
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +95,45 @@ func TestSendTranscriptInParts(t *testing.T) {
 	}
 }
 
+// A server that redacts takes whole lines: parts end with one, a line that is longer
+// than a part goes in one that is larger, and what the host has not ended comes with
+// the next event.
+func TestSendTranscriptInWholeLines(t *testing.T) {
+	u := takeParts(t)
+	u.whole = true
+	data, path := t.TempDir(), filepath.Join(t.TempDir(), "s.jsonl")
+	h := sender(data, path, 8)
+	for _, c := range []struct {
+		content string
+		want    []string
+	}{
+		{"one\ntwo\nthree\nfour", []string{"s at=0 one\ntwo\n", "s at=8 three\n", "s at=14 "}},
+		{"one\ntwo\nthree\nfour\n", []string{"s at=14 four\n"}},
+		{"one\ntwo\nthree\nfour\na line of many bytes\nx", []string{"s at=19 ", "s at=19 ", "s at=19 a line of many bytes\n", "s at=40 "}},
+	} {
+		write(t, path, c.content)
+		if err := h.sendTranscript(t.Context(), NewClient(u.url, "")); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, u.got()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.content, diff)
+		}
+	}
+}
+
+// A server that says it has what was never sent, or nothing, is none to go on with.
+func TestSendTranscriptBelievesNoOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	write(t, path, "one\n")
+	for _, answer := range []string{``, `{}`, `{"bytes":5}`, `{"bytes":-1}`} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+		if err := sender(t.TempDir(), path, 8).sendTranscript(t.Context(), NewClient(s.URL, "")); err == nil {
+			t.Errorf("%q is believed", answer)
+		}
+		s.Close()
+	}
+}
+
 // Of the hooks of one session one sends at a time.
 func TestOpenSentIsExclusive(t *testing.T) {
 	dir := t.TempDir()
@@ -146,19 +188,28 @@ func TestForgetOld(t *testing.T) {
 // takenParts is a server that takes conversations.
 type takenParts struct {
 	url   string
+	whole bool // it takes whole lines alone
 	mu    sync.Mutex
 	parts []string // "session at=… text"
 }
 
 func takeParts(t *testing.T) *takenParts {
 	u := &takenParts{}
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
 		u.mu.Lock()
 		defer u.mu.Unlock()
+		at, err := strconv.Atoi(r.URL.Query().Get("at"))
+		if err != nil {
+			t.Error(err)
+		}
+		if u.whole {
+			body = body[:bytes.LastIndexByte(body, '\n')+1]
+		}
+		fmt.Fprintf(w, `{"bytes":%d}`, at+len(body))
 		u.parts = append(u.parts, strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/v1/sessions/"), "/transcript")+" at="+r.URL.Query().Get("at")+" "+string(body))
 	}))
 	t.Cleanup(s.Close)
