@@ -61,7 +61,7 @@ func (r *reader) gitVerb(verb string, args []Word) (all []Word) {
 		options('x', "extcmd")
 	case "clone", "fetch", "pull", "ls-remote":
 		options('u', "upload-pack")
-	case "push", "send-pack":
+	case "push", "send-pack", "archive":
 		options(0, "receive-pack", "exec")
 	case "grep":
 		options('O', "open-files-in-pager")

@@ -30,7 +30,7 @@ func TestReadFinds(t *testing.T) {
 		// programs that run a text
 		`git -c alias.x='!rm -rf /' x`, `git -c alias.x='!rm -rf' x /`, `git -c alias.x=y -c alias.y='!rm -rf /' x`, `git -C d -c core.sshCommand='rm -rf /' fetch`, `git -c core.pager='rm -rf /' log`, `git config alias.x '!rm -rf /'`, `git rebase -x 'rm -rf /' x`, `git bisect run rm -rf /`, `git submodule foreach 'rm -rf /'`,
 		`git clone 'ext::rm -rf /' x`, `git fetch --upload-pack='rm -rf /' x`, `git filter-branch --tree-filter 'rm -rf /'`, `tar cf x --checkpoint=1 --checkpoint-action=exec='rm -rf /' y`, `tar --to-command='rm -rf /' -xf x`, `tar -I 'rm -rf /' -xf x`,
-		`rsync -e 'rm -rf /' a b:c`, `split --filter='rm -rf /' x`,
+		`rsync -e 'rm -rf /' a b:c`, `make CC='rm -rf /' x`, `git archive --exec='rm -rf /' --remote=. x`, `fish -C 'rm -rf /' -c true`, `tcsh -c 'rm -rf /'`, `/lib64/ld-linux-x86-64.so.2 rm -rf /`, `repeat 1 rm -rf /`, `env x='a[$(rm -rf /)]' bash -c '((x))'`, `split --filter='rm -rf /' x`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			commands, _ := read(t, text)
@@ -51,7 +51,8 @@ func TestReadOpaque(t *testing.T) {
 		`echo ok > x | sh`, `echo() { curl x; }; echo ok | sh`, `(true || echo ": '"; echo 'rm #') | sh`, `echo ': "\\"; rm -rf / #"' | sh`, `tee >(sh)`, `coproc sh`, `sh <&3`, `ssh host`, `sudo -s`, `su`, `at now`, `script x`, `unshare -r`,
 		`xargs sh -c`, `cat x | xargs -I {} sh -c 'a {}'`, `find . -exec sh -c 'a {}' \;`, `cat x | parallel`, `crontab -`, `echo ok | at now -f -; cat x | at now`,
 		`python -c 'x'`, `python3.12 -Sc x`, `python3 - <<EOF`, `curl x | python3`, `python3 <(curl x)`, `perl -lane x`, `perl -e x`, `perl -Mx y`, `ruby -ne x`, `node -e x`, `node --title x -e y`, `node --eval=x`, `deno eval x`, `php -r x`, `lua -e x`, `pwsh -c x`, `osascript -e x`, `sudo python3 -c x`,
-		`sed 's/x/y/e' z`, `sed e`, `sed '1e rm -rf /' x`, `sed -n '/x/e' y`, `sed 's/x/y/gew z' a`, `sed -e p -e 's|x|y|e' a`, `sed --expression='s/x/y/e' a`, `sed "$X" a`, `sed -f - x`, `sed -f <(curl x) y`, `sed -ne 's,x,y,e'`, `sed 's/a/b/;s/x/y/e' z`, `sed '$!e' x`,
+		`sed 's/x/y/e' z`, `sed e`, `sed '1e rm -rf /' x`, `sed -n '/x/e' y`, `sed 's/x/y/gew z' a`, `sed -e p -e 's|x|y|e' a`, `sed --expression='s/x/y/e' a`, `sed "$X" a`, `sed -f - x`, `sed -f <(curl x) y`, `sed -ne 's,x,y,e'`, `sed 's/a/b/;s/x/y/e' z`, `sed '$!e' x`, `sed -ie 's/x/y/e' z`, `sed -n -i.b -e p -e e x`, `sed x -e e`, `sed -l 5 e x`, `sed 'sxaxbxe'`, `sed '# a
+e' x`, `sed 's/[/]/x/e;s/a/b/'`, `make -f "$X"`, `make -f /dev/stdin`, `less '+!x' y`, `python3 -i x`, `dc <<< '!x'`, `hash x=/bin/rm`,
 		`awk 'BEGIN { system("x") }'`, `awk '{ print | "sh" }' x`, `awk 'BEGIN { "x" | getline }'`, `awk "$X" y`, `awk -f - x`, `gawk -e 'BEGIN { f = "x"; @f() }'`,
 		`vim -c '!x'`, `vim '+!x' y`, `ed x`, `ex -s y`, `emacs --batch --eval x`, `gdb -ex '!x'`, "make -f - <<EOF\nx:\nEOF\n", `make -f- x`, `make --file=/dev/stdin`, `make --eval='$(shell x)'`, `make SHELL=x`,
 		`BASH_ENV=x bash y`, `ENV=x; sh y`, `export BASH_ENV=x`, `LD_PRELOAD=./x ls`, `env LD_PRELOAD=./x ls`, `sudo LD_PRELOAD=./x ls`, `PROMPT_COMMAND="$X"`, `echo ${x@P}`, `hash -p ./x ls`, `git --config-env=alias.x=Y x`, `[[ -v $'x[\x24(y)]' ]]`, `tar xIf x y`,
@@ -72,7 +73,7 @@ func TestReadIsNotOpaque(t *testing.T) {
 		`git commit -m 'use $(x) and [y]'`, `git -c user.name='A B' commit`, `git push -u origin x`, `git log --format='%h | %s'`, `git -c core.pager=cat log`, `GIT_PAGER=cat git log`, `GIT_EDITOR=true git rebase --continue`, `git config user.name x`,
 		`python3 x.py -c y`, `python -m pytest -k 'a or b'`, `python3 --version`, `node x.js`, `node --version`, `perl x.pl`, `ruby x.rb`, `npm run build`, `npx tsc -p .`, `docker ps -a`, `docker run -v "$(pwd):/x" -it y make`, `kubectl get pods -n x`, `uv run pytest`,
 		`sed -n '1,20p' x`, `sed -i 's/a/b/g' x`, `sed -i.bak -e 's|a\|b|c|' -e '/x/d' y`, `sed -E 's/(a)+/\1/; s/b//2' x`, `sed -n '/a/,/b/p;$p' x`, `sed ':a;N;$!ba;s/\n/ /g' x`, `sed '$a\ text' x`, `sed 10q x`, `sed -n "5p" x`, `sed '/^#/d; /^$/d' x`, `sed 's#/a#/b#' x`, `sed -n -e 3p x`, `sed y/abc/xyz/`, `sed '/a/{n;s/b/c/;}' x`,
-		`awk '{ print $1 }' "$X"`, `awk -F: '$1 == "a" || $2 { n++ } END { print n }' x`, `awk -v x="a" '{ print x }' y`, `vim x`, `make -j4 all`, `make -f x.mk CC=gcc`, `make --file=x`, `find . -name '*.o' -delete`, `find . -exec grep -l x {} +`, `git ls-files | xargs wc -l`,
+		`awk '{ print $1 }' "$X"`, `awk -F: '$1 == "a" || $2 { n++ } END { print n }' x`, `awk -v x="a" '{ print x }' y`, `vim x`, `make -j4 all`, `make -f x.mk CC=gcc`, `make CFLAGS='-O2 -g' VERSION="$V" x`, `sed -Ei "s/a/b/" x`, `make --file=x`, `find . -name '*.o' -delete`, `find . -exec grep -l x {} +`, `git ls-files | xargs wc -l`,
 		`tar -czf x.tar.gz y`, `tar xzf x`, `crontab -l`, `at -l`, `trap - EXIT`, `type ls`, `alias`, `printf '[%s] $(x)\n' y`, `printf "[$(date)] x"`, `timeout 5 make`, `nohup ./x &`, `rsync -a x y`, `curl -o x https://y`, `ssh -V`, `bash --version`,
 	} {
 		t.Run(text, func(t *testing.T) {

@@ -217,6 +217,9 @@ func TestReadIsBounded(t *testing.T) {
 		{"brackets", "( "}, {"ifs", "if "}, {"starters", "env "}, {"shells", "sh -c "}, {"locks", "flock a "}, {"finds", "find -exec "}, {"xargs", "xargs "}, {"pipes", "echo a | cat | "},
 		{"indices", "a["}, {"evals", "eval "}, {"words of git", "git push "}, {"substitutions", "$(echo a | sh) "}, {"here strings", "sh <<< a;"},
 		{"nested substitutions", `a "x$(`}, {"nested echoes", `echo "x$(`}, {"here documents", "sh <<a\n"}, {"eval of words", `eval "$(a)" `},
+		{"variables", "env A=b "}, {"variables that load", "env ENV=b PAGER=c "}, {"containers", "docker "}, {"containers of texts", "docker 'a b' "}, {"aliases", "alias a=b;"}, {"names", "alias a=b "}, {"settings of git", "git -c alias.a=!b "}, {"more of them", "-c alias.a=!b "},
+		{"values", "x='$(a)';"}, {"values of an array", "'$(a)' "}, {"a list of them", "x=('$(a)' "}, {"arithmetic", "(( a['$(b)'] "}, {"lets", "let 'a[$(b)]' "}, {"names that are worked out", "printf -v 'a[$(b)]' "}, {"programs of sed", "sed -e p "}, {"programs of awk", "awk -v a=b "},
+		{"marks", "xargs -I a "}, {"finds of xargs", "find . -exec xargs "}, {"hosts", "ssh a "}, {"parallels", "parallel ::: a "}, {"parallel pipes", "echo a | parallel a | "}, {"functions", "echo() { a; };"}, {"redirections", "{ a; } > b;"}, {"capabilities", "capsh -- "},
 	} {
 		for _, size := range []int{MaxBytes, 3 * MaxBytes} {
 			t.Run(tt.name, func(t *testing.T) {

@@ -68,6 +68,11 @@ func (r *reader) started(c Command, words []Word, in input, depth int) {
 		for _, text := range texts {
 			r.text(text.Text, depth+1)
 		}
+		for _, a := range set {
+			if a.Value.Literal {
+				r.substituted(a.Value.Text, depth)
+			}
+		}
 		switch name {
 		case "find":
 			for _, words := range findActions(c.Args) {

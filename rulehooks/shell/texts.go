@@ -8,7 +8,8 @@ import (
 )
 
 // shells are programs that run a text with -c, and else what they read.
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "fish": true, "rbash": true}
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "fish": true, "rbash": true,
+	"csh": true, "tcsh": true, "yash": true, "oksh": true, "pdksh": true, "lksh": true, "ksh93": true, "posh": true, "elvish": true}
 
 // shellOperands are the operands of a shell.
 func shellOperands(args []Word) (rest []Word, letters string) {
@@ -21,7 +22,7 @@ var textOptions = map[string]struct {
 	names  []string
 }{
 	"su": {'c', []string{"command", "session-command"}}, "runuser": {'c', []string{"command", "session-command"}}, "sg": {'c', nil},
-	"script": {'c', []string{"command"}}, "firejail": {'c', nil}, "xterm": {'e', nil},
+	"script": {'c', []string{"command"}}, "firejail": {'c', nil}, "emulate": {'c', nil}, "xterm": {'e', nil},
 	"mapfile": {'C', nil}, "readarray": {'C', nil}, "compgen": {'C', nil}, "complete": {'C', nil},
 	"tar": {'I', tarPrograms}, "bsdtar": {'I', tarPrograms}, "gtar": {'I', tarPrograms},
 	"rsync": {'e', []string{"rsh", "rsync-path"}}, "split": {0, []string{"filter"}}, "sort": {0, []string{"compress-program"}},
@@ -47,6 +48,8 @@ func (r *reader) runsTexts(name string, c Command) []Word {
 	case "watch":
 		rest, _ := operands(c.Args, "nq", []string{"interval", "equexit"})
 		return r.all(rest)
+	case "make", "gmake", "bmake":
+		return r.makeTexts(c.Args)
 	case "parallel": // TEXT ::: arguments
 		return r.all(slices.DeleteFunc(slices.Clone(started(c)), func(w Word) bool { return strings.HasPrefix(w.Text, ":::") }))
 	case "flock": // flock FILE -c TEXT
@@ -59,7 +62,7 @@ func (r *reader) runsTexts(name string, c Command) []Word {
 		return r.gitTexts(c.Args)
 	}
 	if shells[name] || unknown(c) {
-		return r.shellTexts(c.Args)
+		return append(r.shellTexts(c.Args), r.fishTexts(name, c.Args)...)
 	}
 	option, ok := textOptions[name]
 	if !ok {
@@ -71,6 +74,28 @@ func (r *reader) runsTexts(name string, c Command) []Word {
 	}
 	if name == "scp" || name == "sftp" {
 		all = append(all, r.sshSettings(c.Args)...)
+	}
+	return all
+}
+
+// fishTexts are those of a fish's options that other shells do not have.
+func (r *reader) fishTexts(name string, args []Word) []Word {
+	if name != "fish" {
+		return nil
+	}
+	return texts(r.optionTexts(args, 'C', "command", "init-command"))
+}
+
+// makeTexts are the values of variables, which recipes run: make CC='a b'. Of one
+// that is not known it is not said, since versions and paths are such.
+func (r *reader) makeTexts(args []Word) (all []Word) {
+	if !r.Spend(len(args)) {
+		return nil
+	}
+	for _, a := range args {
+		if name, value, is := strings.Cut(a.Text, "="); is && a.Literal && !strings.HasPrefix(name, "-") {
+			all = append(all, Word{value, true})
+		}
 	}
 	return all
 }

@@ -36,11 +36,13 @@ func (r *reader) unread(name string, c Command, in input) bool {
 	case "sed", "gsed":
 		return sedRuns(c.Args)
 	case "make", "gmake", "bmake":
-		return slices.ContainsFunc(c.Args, func(w Word) bool { return makeRuns.MatchString(w.Text) })
+		return makeRuns(c.Args)
 	case "tar", "bsdtar", "gtar": // tar xIf PROGRAM FILE
 		return len(c.Args) > 0 && !strings.HasPrefix(c.Args[0].Text, "-") && strings.ContainsAny(c.Args[0].Text, "IF")
 	case "hash":
-		return slices.ContainsFunc(c.Args, func(w Word) bool { return strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "p") })
+		return slices.ContainsFunc(c.Args, func(w Word) bool { return strings.HasPrefix(w.Text, "-p") || strings.Contains(w.Text, "=") })
+	case "less", "more":
+		return slices.ContainsFunc(c.Args, func(w Word) bool { return strings.HasPrefix(w.Text, "+") })
 	case "parallel", "crontab", "pwsh", "powershell", "socat":
 		return name != "crontab" || !slices.ContainsFunc(c.Args, func(w Word) bool { return w.Text == "-l" || w.Text == "-r" })
 	case "emacs", "emacsclient", "expect", "osascript", "irb", "jshell", "erl", "sbcl", "ghci":
@@ -68,8 +70,21 @@ var editors = map[string]bool{"vi": true, "vim": true, "nvim": true, "view": tru
 
 var debuggers = map[string]bool{"gdb": true, "lldb": true}
 
-// makeRuns are arguments by which a make reads a text, or changes who does.
-var makeRuns = regexp.MustCompile(`^(?:-[a-zA-Z]*f(?:-|/dev/|/proc/|<\()|-$|/dev/(?:stdin|fd/)|/proc/.*/fd/|<\(|--(?:file|makefile)=(?:-|/dev/|/proc/|<\()|--ev|SHELL[:+?]*=|\.SHELLFLAGS[:+?]*=|MAKEFLAGS[:+?]*=)`)
+// makeRuns reports whether a make reads a text, or a file that is not known, or
+// has its commands run by another shell.
+func makeRuns(args []Word) bool {
+	for i, w := range args {
+		if makeReads.MatchString(w.Text) || i > 0 && makeFile.MatchString(args[i-1].Text) && (standardInput(w.Text) || !named(w, input{})) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	makeFile  = regexp.MustCompile(`^(?:-[a-zA-Z]*f|--file|--makefile)$`)
+	makeReads = regexp.MustCompile(`^(?:(?:-[a-zA-Z]*f|--(?:file|makefile)=)(?:-|/dev/|/proc/|<\(|\$)|--ev|(?:SHELL|\.SHELLFLAGS|MAKEFLAGS)[:+?]*=)`)
+)
 
 // language is that of a program which may have a text of it for an argument.
 type language struct {
@@ -82,13 +97,14 @@ type language struct {
 }
 
 var languages = map[string]language{
-	"python": {code: "c", values: "WXQ", module: "m"}, "pypy": {code: "c", values: "WX", module: "m"}, "ipython": {code: "c", module: "m"},
+	"python": {code: "ci", values: "WXQ", module: "m"}, "pypy": {code: "ci", values: "WX", module: "m"}, "ipython": {code: "c", module: "m"},
 	"perl": {code: "eEMm", values: "I"}, "ruby": {code: "e", values: "ICEr"}, "jruby": {code: "e", values: "ICEr"},
 	"node": {code: "ep", names: []string{"eval", "print", "import"}, all: true}, "nodejs": {code: "ep", names: []string{"eval", "print", "import"}, all: true},
 	"deno": {verbs: []string{"eval", "repl"}}, "bun": {code: "ep", names: []string{"eval", "print"}, verbs: []string{"repl"}},
 	"php": {code: "rBRE", names: []string{"run", "process-begin", "process-code", "process-end"}, values: "cdz"},
 	"lua": {code: "e", values: "l"}, "luajit": {code: "e", values: "lj"}, "julia": {code: "eE", names: []string{"eval", "print"}},
-	"Rscript": {code: "e"}, "tclsh": {}, "guile": {code: "ce", values: "Ls"}, "racket": {code: "e", names: []string{"eval"}},
+	"Rscript": {code: "e"}, "R": {code: "e"}, "octave": {names: []string{"eval"}}, "gnuplot": {code: "e"}, "dc": {code: "e", names: []string{"expression"}}, "m4": {}, "xonsh": {code: "c"}, "nu": {code: "c"},
+	"tclsh": {}, "guile": {code: "ce", values: "Ls"}, "racket": {code: "e", names: []string{"eval"}},
 	"elixir": {code: "e", names: []string{"eval", "rpc-eval"}}, "groovy": {code: "e"}, "scala": {code: "e"}, "ghc": {code: "e"},
 }
 
@@ -156,45 +172,59 @@ var awkStarts = regexp.MustCompile(`\bsystem\b|[|@]`)
 // sedRuns reports whether a sed's script may start programs, or is not known. It is
 // held against what surely starts none, since a script has many ways to be written.
 func sedRuns(args []Word) bool {
-	rest, _ := operands(args, "efl", []string{"expression", "file", "line-length"})
-	given := false
-	for i, w := range args[:len(args)-len(rest)] {
-		script, is := strings.CutPrefix(w.Text, "-")
-		if !is {
-			continue
-		}
-		at := strings.IndexAny(script, "ef")
+	scripts, files := sedScripts(args)
+	return slices.ContainsFunc(scripts, func(w Word) bool { return !w.Literal || !sedHarmless.MatchString(w.Text) }) ||
+		slices.ContainsFunc(files, func(w Word) bool { return standardInput(w.Text) || !named(w, input{}) })
+}
+
+// sedScripts are the scripts among a sed's arguments, and the files of them.
+func sedScripts(args []Word) (scripts, files []Word) {
+	var operands []Word
+	for len(args) > 0 {
+		w := args[0]
+		args = args[1:]
+		option, value, has := sedOption(w.Text)
 		switch {
-		case strings.HasPrefix(script, "-e"), strings.HasPrefix(script, "-f"): // --expression, --file
-			name, value, joined := strings.Cut(script, "=")
-			script, at = value, 0
-			if !joined && i+1 < len(args) {
-				script = args[i+1].Text
-				w.Literal = args[i+1].Literal
-			}
-			if strings.HasPrefix(name, "-fo") { // --follow-symlinks
-				continue
-			}
-			if strings.HasPrefix(name, "-f") {
-				at = -2
-			}
-		case strings.HasPrefix(script, "-") || at < 0 || strings.Contains(script[:at], "i"): // -i.before
-			continue
-		case script[at] == 'f':
-			at, script = -2, script[at+1:]
-		default:
-			script = script[at+1:]
-			at = 0
+		case option == 0:
+			operands = append(operands, w)
+		case option != 'e' && option != 'f' && option != 'l':
+		case has:
+			w.Text = value
+		case len(args) > 0:
+			w, args = args[0], args[1:]
 		}
-		if script == "" && i+1 < len(args) {
-			script, w.Literal = args[i+1].Text, args[i+1].Literal
-		}
-		given = true
-		if at == -2 && (standardInput(script) || strings.HasPrefix(script, "<(")) || at != -2 && !(w.Literal && sedHarmless.MatchString(script)) {
-			return true
+		switch option {
+		case 'e':
+			scripts = append(scripts, w)
+		case 'f':
+			files = append(files, w)
 		}
 	}
-	return !given && len(rest) > 0 && !(rest[0].Literal && sedHarmless.MatchString(rest[0].Text))
+	if scripts == nil && files == nil {
+		scripts = operands[:min(1, len(operands))]
+	}
+	return scripts, files
+}
+
+// sedOption is the option of a word that has a value, and that if it stands there
+// too; another one is n, and no option is 0.
+func sedOption(text string) (option byte, value string, has bool) {
+	if long, is := strings.CutPrefix(text, "--"); is {
+		name, value, has := strings.Cut(long, "=")
+		for _, of := range []string{"expression", "file", "line-length"} { // -e, -f and -l
+			if name != "" && strings.HasPrefix(of, name) {
+				return of[0], value, has
+			}
+		}
+		return 'n', "", false
+	}
+	if len(text) < 2 || text[0] != '-' {
+		return 0, "", false
+	}
+	if at := strings.IndexAny(text, "efli"); at > 0 && text[at] != 'i' { // -i.before
+		return text[at], text[at+1:], at+1 < len(text)
+	}
+	return 'n', "", false
 }
 
 // sedHarmless is a script of commands that start nothing, and write no files.

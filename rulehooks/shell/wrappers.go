@@ -21,7 +21,8 @@ var starters = map[string]starter{
 	"command": {names: "vV"},
 	"builtin": {},
 	"exec":    {short: "a"},
-	"noglob":  {}, "nocorrect": {}, // of zsh
+	"noglob":  {}, "nocorrect": {}, "repeat": {operands: 1}, "sched": {operands: 1}, // of zsh
+	"ld.so": {loose: true}, "ld-linux.so.2": {loose: true}, "ld-linux-x86-64.so.2": {loose: true}, "ld-linux-aarch64.so.1": {loose: true}, "ld-musl-x86_64.so.1": {loose: true}, "ld-musl-aarch64.so.1": {loose: true},
 
 	// Another user, or other rights.
 	"sudo":    {short: "ughpCDrtTUR", long: []string{"user", "group", "host", "prompt", "close-from", "chdir", "role", "type", "command-timeout", "other-user", "chroot"}, variables: true, names: "lv", shell: true},
@@ -35,12 +36,14 @@ var starters = map[string]starter{
 	"capsh":   {},
 
 	// Another environment on the same machine.
-	"unshare":          {short: "RwSGl", long: []string{"root", "wd", "setuid", "setgid", "map-user", "map-group", "map-users", "map-groups", "propagation", "setgroups", "monotonic", "boottime", "load-interp"}, shell: true},
-	"nsenter":          {short: "tSGNW", long: []string{"target", "setuid", "setgid", "net-socket", "wdns"}, shell: true},
-	"chroot":           {long: []string{"groups", "userspec"}, operands: 1, shell: true},
-	"fakeroot":         {short: "lsib", long: []string{"lib", "faked"}, shell: true},
-	"fakechroot":       {short: "lscbe", long: []string{"lib", "elfloader", "bindir", "config-dir", "environment"}, shell: true},
-	"bwrap":            {loose: true},
+	"unshare":      {short: "RwSGl", long: []string{"root", "wd", "setuid", "setgid", "map-user", "map-group", "map-users", "map-groups", "propagation", "setgroups", "monotonic", "boottime", "load-interp"}, shell: true},
+	"nsenter":      {short: "tSGNW", long: []string{"target", "setuid", "setgid", "net-socket", "wdns"}, shell: true},
+	"chroot":       {long: []string{"groups", "userspec"}, operands: 1, shell: true},
+	"fakeroot":     {short: "lsib", long: []string{"lib", "faked"}, shell: true},
+	"fakechroot":   {short: "lscbe", long: []string{"lib", "elfloader", "bindir", "config-dir", "environment"}, shell: true},
+	"bwrap":        {loose: true},
+	"sandbox-exec": {short: "fnpD"}, "arch": {loose: true}, "tini": {loose: true}, "dumb-init": {loose: true}, "catchsegv": {},
+	"aws-vault": {operands: 1, loose: true}, "op": {operands: 1, loose: true}, "doppler": {operands: 1, loose: true}, "dotenv": {loose: true},
 	"firejail":         {shell: true},
 	"proot":            {loose: true},
 	"systemd-run":      {short: "HMupEC", long: []string{"host", "machine", "unit", "property", "description", "slice", "service-type", "uid", "gid", "nice", "working-directory", "setenv", "on-active", "on-boot", "on-startup", "on-unit-active", "on-unit-inactive", "on-calendar", "timer-property", "path-property", "socket-property", "background", "job-mode"}, shell: true},
