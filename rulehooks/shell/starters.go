@@ -121,11 +121,12 @@ func marked(words []Word, mark string) []Word {
 // replaceMark is what an xargs with these options puts what it reads in the place
 // of, "" where it puts that behind all.
 func replaceMark(options []Word) (mark string) {
+	const long = "--replace"
 	for i, w := range options {
 		name, value, _ := strings.Cut(w.Text, "=")
 		at := strings.IndexAny(w.Text, "IJi")
 		switch {
-		case len(name) > len("--r") && strings.HasPrefix("--replace", name):
+		case len(name) > len("--r") && strings.HasPrefix(long, name):
 			mark = value
 		case strings.HasPrefix(w.Text, "--") || !strings.HasPrefix(w.Text, "-") || at < 0:
 			continue
