@@ -11,6 +11,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
 
 	"stopgate/gate"
 	"stopgate/rulehooks/shell"
@@ -96,7 +97,44 @@ func bounded(name, text string) any {
 
 // ResolveFunction is what `shell` does for this event.
 func (a *asked) ResolveFunction(name string) (cel.LateBoundFunction, bool) {
-	return func(_ string, args ...ref.Val) ref.Val { return a.shell(string(args[0].(types.String))) }, name == "shell"
+	return func(_ string, args ...ref.Val) ref.Val {
+		switch command := args[0].(type) {
+		case types.String:
+			return a.shell(string(command))
+		case traits.Lister:
+			text, err := a.lineOf(command)
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			return a.shell(text)
+		}
+		return types.MaybeNoSuchOverloadErr(args[0])
+	}, name == "shell"
+}
+
+// lineOf is the command line that starts a program with its arguments, as Codex has
+// them: ["bash", "-lc", "ls"]. One word alone is taken for a line, which some
+// hosts make of it, and which is the same if it is a program's name.
+func (a *asked) lineOf(argv traits.Lister) (string, error) {
+	var words []shell.Word
+	size := 0
+	for it := argv.Iterator(); it.HasNext() == types.True; {
+		word, ok := it.Next().(types.String)
+		if !ok {
+			return "", errors.New("shell: the list holds what is no text")
+		}
+		if size += len(word); size > maxText || len(words) == maxValues {
+			return "", fmt.Errorf("shell: the list has more than %d bytes, or %d words", maxText, maxValues)
+		}
+		words = append(words, shell.Word{Text: string(word), Literal: true})
+	}
+	if len(words) == 1 {
+		return words[0].Text, nil
+	}
+	if !a.reading().Spend(size / listBytes) { // a condition may ask about a long one again and again
+		return "", errInvolved
+	}
+	return shell.Quoted(words), nil
 }
 
 // shell reads a command as a shell would. A reading that had to end early is
@@ -105,11 +143,8 @@ func (a *asked) shell(text string) ref.Val {
 	if calls, ok := a.read[text]; ok {
 		return calls
 	}
-	if a.budget == nil {
-		a.budget, a.read = shell.NewBudget(a), map[string]ref.Val{}
-	}
 	calls, words := []Call{}, 0
-	for c := range shell.Read(a.budget, text) {
+	for c := range shell.Read(a.reading(), text) {
 		// Programs that are guessed at have a thousand arguments each, and the same.
 		if words += len(c.Args); words > maxWords || len(calls) == maxParts {
 			return types.NewErr("shell: the command starts more than %d programs, or with more than %d words", maxParts, maxWords)
@@ -117,10 +152,23 @@ func (a *asked) shell(text string) ref.Val {
 		calls = append(calls, callOf(c))
 	}
 	if a.budget.Spent() {
-		return types.NewErr("shell: the command is too involved to be read")
+		return types.WrapErr(errInvolved)
 	}
 	a.read[text] = a.adapter.NativeToValue(calls)
 	return a.read[text]
+}
+
+var errInvolved = errors.New("shell: the command is too involved to be read")
+
+// listBytes of a list are a unit of the budget each time it is made a line.
+const listBytes = 64
+
+// reading is the budget of all that is read for this event.
+func (a *asked) reading() *shell.Budget {
+	if a.budget == nil {
+		a.budget, a.read = shell.NewBudget(a), map[string]ref.Val{}
+	}
+	return a.budget
 }
 
 // recall reads the conversation, which costs more than all else here.

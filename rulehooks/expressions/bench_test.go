@@ -6,7 +6,7 @@ import (
 	"stopgate/gate"
 )
 
-// BenchmarkRule decides one call of a tool by the rules of
+// BenchmarkRule decides one call of a tool by four rules like those of
 // examples/dangerous-command-rule.yaml: each of the commands is a first look at
 // a new event, as every decision is.
 func BenchmarkRule(b *testing.B) {

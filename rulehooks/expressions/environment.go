@@ -105,6 +105,8 @@ func costs() []cost.OverloadModel {
 	}
 	return []cost.OverloadModel{
 		cost.Overload(shellOverload, cost.EvalCost(cost.Sum(cost.Const(cost.CallCost), cost.Length(cost.Arg(0))))),
+		// The words of a list are counted, not their bytes, which the budget of the reading bounds.
+		cost.Overload(shellListOverload, cost.EvalCost(cost.Sum(cost.Const(cost.CallCost), cost.Length(cost.Arg(0))))),
 		cost.Overload("path_clean", through(cost.Length(cost.Arg(0)))),
 		cost.Overload("path_base", through(cost.Length(cost.Arg(0)))),
 		cost.Overload("path_ext", through(cost.Length(cost.Arg(0)))),

@@ -99,6 +99,43 @@ func TestShell(t *testing.T) {
 	}
 }
 
+// What a command may run and the reading does not list is said of it.
+func TestShellOpaque(t *testing.T) {
+	for command, want := range map[string]bool{`sh -c "$X"`: true, `$X -rf /`: true, `python3 -c x`: true, `echo $X`: false, `rm -rf "$X"`: false, `if if (`: true, `cat x | xargs rm`: false} {
+		if holds, failure := answered(t, call(command), `shell(tool_input.command).exists(c, c.opaque)`); holds != want || failure != nil {
+			t.Errorf("%s: %v %v", command, holds, failure)
+		}
+	}
+	if holds, failure := answered(t, call(`cat x | xargs rm`), `shell(tool_input.command).exists(c, c.program == "rm" && !c.literal)`); !holds || failure != nil {
+		t.Errorf("what xargs adds: %v %v", holds, failure)
+	}
+}
+
+// Codex gives a program and its arguments.
+func TestShellOfList(t *testing.T) {
+	const rm = `shell(tool_input.command).exists(c, c.program == "rm" && c.args == ["-rf", "/"])`
+	for _, tt := range []struct {
+		command, text string
+		want          bool
+	}{
+		{`["bash","-lc","cd x && rm -rf /"]`, rm, true}, {`["rm","-rf","/"]`, rm, true}, {`["sudo","rm","-rf","/"]`, rm, true}, {`["rm -rf /"]`, rm, true}, {`"rm -rf /"`, rm, true},
+		{`["echo","a; rm -rf /"]`, rm, false}, {`["echo","$(rm -rf /)"]`, rm, false}, {`["echo","it's","'; rm -rf / #"]`, rm, false},
+		{`["A=b","rm","-rf","/"]`, `shell(tool_input.command)[0].program == "A=b"`, true}, {`[]`, `shell(tool_input.command) == []`, true},
+		{`["rm","*"]`, `shell(tool_input.command)[0].literal`, true}, {`["a"]`, `shell(dyn(["ls", "-l"]))[0].args == ["-l"] && shell(["x", "y z"])[0].args == ["y z"]`, true},
+	} {
+		in := asking(gate.PreToolUse, gate.Event{ToolInput: json.RawMessage(`{"command":` + tt.command + `}`)})
+		if holds, failure := answered(t, in, tt.text); holds != tt.want || failure != nil {
+			t.Errorf("%s of %s: %v %v", tt.text, tt.command, holds, failure)
+		}
+	}
+	for _, command := range []string{`["rm",1]`, `[["rm"]]`, `7`, `{"a":"rm"}`, `null`, `true`} {
+		in := asking(gate.PreToolUse, gate.Event{ToolInput: json.RawMessage(`{"command":` + command + `}`)})
+		if holds, failure := answered(t, in, rm); holds || failure == nil || failure.Code != gate.BadExpression {
+			t.Errorf("%s: %v %v", command, holds, failure)
+		}
+	}
+}
+
 func TestPath(t *testing.T) {
 	for _, text := range []string{
 		`path.clean("/a/../b//c/.") == "/b/c"`, `path.base("/a/b.go") == "b.go"`, `path.ext("/a/b.go") == ".go"`,

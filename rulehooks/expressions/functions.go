@@ -21,8 +21,11 @@ type Call struct {
 	Args         []string      `cel:"args"`
 	Redirections []Redirection `cel:"redirections"`
 	// Literal: every word is known. If not, a shell would put something in the
-	// place of a variable or a pattern, or the text could only be guessed at.
+	// place of a variable or a pattern, or add more, or the text could only be
+	// guessed at.
 	Literal bool `cel:"literal"`
+	// Opaque: it may run what is not among the calls.
+	Opaque bool `cel:"opaque"`
 }
 
 // Redirection is one of a call's.
@@ -34,7 +37,7 @@ type Redirection struct {
 
 // callOf is a command as expressions see it.
 func callOf(c shell.Command) Call {
-	call := Call{Program: c.Name(), Args: []string{}, Redirections: []Redirection{}, Literal: c.Program.Literal && !c.Guessed}
+	call := Call{Program: c.Name(), Args: []string{}, Redirections: []Redirection{}, Literal: c.Program.Literal && !c.Guessed && !c.Partial, Opaque: c.Opaque()}
 	for _, w := range c.Args {
 		call.Args = append(call.Args, w.Text)
 		call.Literal = call.Literal && w.Literal
@@ -45,7 +48,11 @@ func callOf(c shell.Command) Call {
 	return call
 }
 
-const shellOverload = "shell_string"
+// The overloads of shell: a text, and a program with its arguments.
+const (
+	shellOverload     = "shell_string"
+	shellListOverload = "shell_list"
+)
 
 // maxMade is how long a text may be that an expression makes, and maxParts how
 // many parts one may be split into: what a function would make is asked before
@@ -60,9 +67,12 @@ const (
 // bounded here. format is left out: what it makes cannot be told beforehand.
 func functions() []cel.EnvOption {
 	text, texts := cel.StringType, cel.ListType(cel.StringType)
+	calls := cel.ListType(cel.ObjectType("expressions.Call"))
 	return []cel.EnvOption{
 		cel.CostModel(costs()...),
-		cel.Function("shell", cel.Overload(shellOverload, []*cel.Type{text}, cel.ListType(cel.ObjectType("expressions.Call")), cel.LateFunctionBinding())),
+		cel.Function("shell",
+			cel.Overload(shellOverload, []*cel.Type{text}, calls, cel.LateFunctionBinding()),
+			cel.Overload(shellListOverload, []*cel.Type{texts}, calls, cel.LateFunctionBinding())),
 		cel.Function("path.clean", cel.Overload("path_clean", []*cel.Type{text}, text, ofText(path.Clean))),
 		cel.Function("path.base", cel.Overload("path_base", []*cel.Type{text}, text, ofText(path.Base))),
 		cel.Function("path.ext", cel.Overload("path_ext", []*cel.Type{text}, text, ofText(path.Ext))),

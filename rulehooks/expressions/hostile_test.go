@@ -137,6 +137,15 @@ func TestNothingIsBegunAfterItsTime(t *testing.T) {
 	}
 }
 
+// A list is made a line each time it is asked about; a long one is not, any number of
+// times.
+func TestListsAreNotReadForever(t *testing.T) {
+	in := asking(gate.PreToolUse, gate.Event{ToolInput: json.RawMessage(`{"l":[` + strings.Repeat("1,", maxValues-20) + `1],"c":["a","` + strings.Repeat("b", maxText-200_000) + `"]}`)})
+	if _, failure := answered(t, in, `tool_input.l.all(x, shell(tool_input.c).size() > 0)`); failure == nil || !strings.Contains(failure.Message, "too involved") {
+		t.Errorf("%v", failure)
+	}
+}
+
 func TestHostileCommands(t *testing.T) {
 	for _, command := range []string{"\x00rm", "rm\x00-rf", "$(((((((((", strings.Repeat("$(", 5000), strings.Repeat("bash -c '", 500), "\xff\xfe", strings.Repeat("{a,b}", 40),
 		strings.Repeat("| cat", 20_000), "<<<<<<", strings.Repeat("if ", 5000), strings.Repeat("`", 9999)} {

@@ -12,6 +12,9 @@ import (
 type known struct {
 	text string
 	ok   bool
+	// whole: it is that text and nothing else, to the letter. If not, the text is
+	// for finding commands in it, but others may be there too.
+	whole bool
 }
 
 // output is what a statement is known to write: echo and printf their arguments,
@@ -30,23 +33,43 @@ func (r *reader) written(source string, s *syntax.Stmt) known {
 	switch cmd := s.Cmd.(type) {
 	case *syntax.BinaryCmd:
 		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
-			if call, ok := cmd.Y.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && passesOn[word(source, call.Args[0]).Text] {
-				return r.output(source, cmd.X)
+			call, ok := cmd.Y.Cmd.(*syntax.CallExpr)
+			if !ok || len(call.Args) == 0 || !passesOn[word(source, call.Args[0]).Text] {
+				return known{}
 			}
-			return known{}
+			text := r.output(source, cmd.X)
+			text.whole = text.whole && len(cmd.Y.Redirs) == 0 && len(call.Args) == 1
+			return text
 		}
 	case *syntax.CallExpr:
 		return r.callWrites(source, s, cmd)
 	}
 	var b strings.Builder
-	wrote := false
+	wrote, whole := false, len(s.Redirs) == 0 && inSequence(s.Cmd)
 	for _, inner := range inside(s.Cmd) {
-		if text := r.output(source, inner); text.ok && r.Spend(len(text.text)) {
+		text := r.output(source, inner)
+		whole = whole && text.whole
+		if text.ok && r.Spend(len(text.text)) {
 			wrote = true
 			b.WriteString(text.text)
 		}
 	}
-	return known{b.String(), wrote}
+	return known{b.String(), wrote, whole}
+}
+
+// inSequence reports whether a compound command runs what is inside once, and one
+// after the other.
+func inSequence(c syntax.Command) bool {
+	var all []*syntax.Stmt
+	switch c := c.(type) {
+	case *syntax.Block:
+		all = c.Stmts
+	case *syntax.Subshell:
+		all = c.Stmts
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(all, func(s *syntax.Stmt) bool { return s.Background || s.Coprocess })
 }
 
 // inside are the statements that a compound command would run, all branches of
@@ -81,18 +104,24 @@ func (r *reader) callWrites(source string, s *syntax.Stmt, call *syntax.CallExpr
 	if len(call.Args) == 0 {
 		return known{}
 	}
-	for all := r.words(source, call); len(all) > 0 && r.Spend(1); {
-		c := Command{Program: all[0], Args: all[1:]}
+	for c := range chain(r.words(source, call)) {
+		if !r.Spend(1) {
+			break
+		}
 		switch c.Name() {
 		case "echo":
-			return known{echoed(c.Args), true}
+			text := echoed(c.Args)
+			text.whole = text.whole && len(s.Redirs) == 0
+			return text
 		case "printf":
-			return known{printed(c.Args), true}
+			text := printed(c.Args)
+			text.whole = text.whole && len(s.Redirs) == 0
+			return text
 		case "cat", "tee":
-			text, ok := given(source, s)
-			return known{text, ok}
+			text := given(source, s)
+			text.whole = text.whole && len(s.Redirs) == 1 && len(c.Args) == 0
+			return text
 		}
-		all = started(c)
 	}
 	return known{}
 }
@@ -100,26 +129,28 @@ func (r *reader) callWrites(source string, s *syntax.Stmt, call *syntax.CallExpr
 var passesOn = map[string]bool{"cat": true, "tee": true}
 
 // echoed is what echo writes; what it takes for escapes depends on the shell, so
-// they always count.
-func echoed(args []Word) string {
+// they always count, and where there are any nothing is sure.
+func echoed(args []Word) known {
 	for len(args) > 0 && echoOption.MatchString(args[0].Text) {
 		args = args[1:]
 	}
-	return lineBreaks(joined(args)) + "\n"
+	text := joined(args)
+	return known{lineBreaks(text.Text) + "\n", true, text.Literal && !strings.Contains(text.Text, `\`)}
 }
 
 var echoOption = regexp.MustCompile(`^-[neE]+$`)
 
 // printed is what printf writes, near enough for what a shell reads: each of the
 // plain verbs has an argument in its place, others are left out.
-func printed(args []Word) string {
+func printed(args []Word) known {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return ""
+		return known{}
 	}
-	format, rest := args[0].Text, args[1:]
+	whole := joined(args).Literal && plainFormat.MatchString(args[0].Text)
+	format, rest := lineBreaks(args[0].Text), args[1:]
 	var b strings.Builder
 	for b.Len() < MaxBytes {
 		before := len(rest)
@@ -138,8 +169,15 @@ func printed(args []Word) string {
 			break
 		}
 	}
-	return lineBreaks(b.String())
+	text := b.String()
+	if !whole { // %b has escapes of its own
+		text = lineBreaks(text)
+	}
+	return known{text, true, whole}
 }
+
+// plainFormat is a format whose outcome is known to the letter.
+var plainFormat = regexp.MustCompile(`^(?:[^%\\]|%[%s]|\\[nt\\])*$`)
 
 var printfVerb = regexp.MustCompile(`%[-+ #0-9.*]*[a-zA-Z%]`)
 

@@ -17,7 +17,9 @@
 //
 // A reading is for rules that look for something forbidden, so it rather lists
 // a command too many than one too few: functions count as called, and both
-// branches of an if.
+// branches of an if. What cannot be read at all, as the text that `curl … | sh`
+// runs, or a program in another language, is not passed over in silence: the
+// command that runs it is [Command.Opaque].
 package shell
 
 import (
@@ -59,16 +61,32 @@ type Command struct {
 	// Guessed: the text is no shell that this package can read, or is beyond one
 	// of its bounds. Whatever word of it might be a program is one.
 	Guessed bool
+	// Partial: it gets more arguments, which only a running shell knows, as from
+	// xargs.
+	Partial bool
+	// Unread: what it is given to run is not, or not all, among the commands of
+	// the reading.
+	Unread bool
 }
 
 // Name is the program without its directory, "" where only a running shell
-// knows it: `"$PREFIX"/bin/git` is a git.
+// knows it: `"$PREFIX"/bin/git` is a git. It is "" too where there is none: redirections of
+// what is no program (`> file`), variables that make the shell run something.
 func (c Command) Name() string {
+	if c.Program.Text == "" {
+		return ""
+	}
 	name := path.Base(c.Program.Text)
-	if !c.Program.Literal && strings.ContainsAny(name, "$`*?[](){}~") {
+	if !c.Program.Literal && strings.ContainsAny(name, "$`*?[](){}~=") {
 		return ""
 	}
 	return name
+}
+
+// Opaque reports whether the command may start what the reading does not list: its
+// program is not known, it is guessed at, or it runs a text that is Unread.
+func (c Command) Opaque() bool {
+	return c.Guessed || c.Unread || !c.Program.Literal && (c.Name() == "" || strings.ContainsAny(c.Program.Text, "$`"))
 }
 
 // Bounds of a reading. What is beyond them is guessed at.
@@ -85,7 +103,7 @@ const (
 // broken text is to be expected. Where the budget is spent it ends early.
 func Read(budget *Budget, text string) iter.Seq[Command] {
 	return func(yield func(Command) bool) {
-		r := &reader{Budget: budget, yield: yield, outputs: map[*syntax.Stmt]known{}, calls: map[*syntax.CallExpr][]Word{}}
+		r := &reader{Budget: budget, yield: yield, outputs: map[*syntax.Stmt]known{}, calls: map[*syntax.CallExpr][]Word{}, wholes: map[*syntax.CallExpr]bool{}}
 		r.text(text, 0)
 	}
 }
@@ -97,6 +115,9 @@ type reader struct {
 	stopped bool                        // nobody wants more
 	outputs map[*syntax.Stmt]known      // of the statements of a pipe, each of which would ask all before it
 	calls   map[*syntax.CallExpr][]Word // what is worked out of braces may be long
+	wholes  map[*syntax.CallExpr]bool   // those of which all is known that they are piped
+	// redefined: there are functions, which may have the names of echo and cat.
+	redefined bool
 }
 
 // over reports whether the reading ends here.

@@ -70,9 +70,9 @@ func TestRead(t *testing.T) {
 				"timeout|-k|1|10s|stdbuf|-oL|setsid|command|exec|-a|x|a", "stdbuf|-oL|setsid|command|exec|-a|x|a", "setsid|command|exec|-a|x|a", "command|exec|-a|x|a", "exec|-a|x|a", "a"}},
 		{"command that only says", `command -v a`, []string{"command|-v|a"}},
 		{"a prefix that only a shell knows", `$SUDO a b`, []string{"~$SUDO|a|b", "a|b"}},
-		{"xargs", `a | xargs -n 1 -I {} b {}`, []string{"a", "xargs|-n|1|-I|{}|b|{}", "b|{}"}},
+		{"xargs", `a | xargs -n 1 -I {} b {}`, []string{"a", "xargs|-n|1|-I|{}|b|{}", "b|~{}"}},
 		{"xargs of what is known", `echo -f x | xargs b`, []string{"b|-f|x", "echo|-f|x", "xargs|b", "b"}},
-		{"find", `find . -name x -exec a {} \; -ok b {} +`, []string{`find|.|-name|x|-exec|a|{}|;|-ok|b|{}|+`, "a|{}", "b|{}"}},
+		{"find", `find . -name x -exec a {} \; -ok b {} +`, []string{`find|.|-name|x|-exec|a|{}|;|-ok|b|{}|+`, "a|~{}", "b|~{}"}},
 		{"flock", `flock -w 5 /tmp/l a b; flock /tmp/l -c 'c d'`, []string{"flock|-w|5|/tmp/l|a|b", "a|b", "flock|/tmp/l|-c|c d", "c|d"}},
 		{"into a shell", `echo 'a b' | sh`, []string{"a|b", "echo|a b", "sh"}},
 		{"into a shell by way of", `echo 'a b' | cat | tee x | sudo bash -s --`, []string{"a|b", "echo|a b", "cat", "tee|x", "sudo|bash|-s|--", "bash|-s|--"}},
@@ -217,6 +217,9 @@ func TestReadIsBounded(t *testing.T) {
 		{"brackets", "( "}, {"ifs", "if "}, {"starters", "env "}, {"shells", "sh -c "}, {"locks", "flock a "}, {"finds", "find -exec "}, {"xargs", "xargs "}, {"pipes", "echo a | cat | "},
 		{"indices", "a["}, {"evals", "eval "}, {"words of git", "git push "}, {"substitutions", "$(echo a | sh) "}, {"here strings", "sh <<< a;"},
 		{"nested substitutions", `a "x$(`}, {"nested echoes", `echo "x$(`}, {"here documents", "sh <<a\n"}, {"eval of words", `eval "$(a)" `},
+		{"variables", "env A=b "}, {"variables that load", "env ENV=b PAGER=c "}, {"containers", "docker "}, {"containers of texts", "docker 'a b' "}, {"aliases", "alias a=b;"}, {"names", "alias a=b "}, {"settings of git", "git -c alias.a=!b "}, {"more of them", "-c alias.a=!b "},
+		{"values", "x='$(a)';"}, {"values of an array", "'$(a)' "}, {"a list of them", "x=('$(a)' "}, {"arithmetic", "(( a['$(b)'] "}, {"lets", "let 'a[$(b)]' "}, {"names that are worked out", "printf -v 'a[$(b)]' "}, {"programs of sed", "sed -e p "}, {"programs of awk", "awk -v a=b "},
+		{"marks", "xargs -I a "}, {"finds of xargs", "find . -exec xargs "}, {"hosts", "ssh a "}, {"parallels", "parallel ::: a "}, {"parallel pipes", "echo a | parallel a | "}, {"functions", "echo() { a; };"}, {"redirections", "{ a; } > b;"}, {"capabilities", "capsh -- "},
 	} {
 		for _, size := range []int{MaxBytes, 3 * MaxBytes} {
 			t.Run(tt.name, func(t *testing.T) {
@@ -234,11 +237,15 @@ func TestReadIsBounded(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, seed := range []string{`a b`, `sudo bash -c 'git push -f'`, "cat <<E | sh\na\nE\n", `echo "$(a)" | xargs b`, `find . -exec a {} \;`, "$((a) )", `printf '%s' a | sh`} {
+	for _, seed := range []string{`a b`, `sudo bash -c 'git push -f'`, "cat <<E | sh\na\nE\n", `echo "$(a)" | xargs b`, `find . -exec a {} \;`, "$((a) )", `printf '%s' a | sh`,
+		`git -c alias.x='!a' x`, `docker run x 'a b'`, `sed -ne 's/a/b/e' x`, `awk 'BEGIN { a }'`, `let 'x[$(a)]'`, `x='$(a)' ENV=<(b) c`, `xargs -I{} sh -c '{}'`, `ssh -o ProxyCommand=a h b`, `make CC='a b' -f -`, `capsh -- -c a`, `{ a; } > b`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for c := range Read(NewBudget(t.Context()), text) {
+			if c.Name() == "" && !c.Program.Literal && !c.Opaque() {
+				t.Errorf("%q: %+v may be anything", text, c)
+			}
 			if c.Program.Text == "" && len(c.Args) == 0 && c.Assignments == nil && c.Redirections == nil && !strings.ContainsAny(text, `'"$`) {
 				t.Errorf("%q starts nothing", text)
 			}

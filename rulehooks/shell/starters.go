@@ -1,39 +1,103 @@
 package shell
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
 
+// input is what is known of what a statement's programs read.
+type input struct {
+	whole bool // their standard input, to the letter
+	files bool // the files that are other commands' outputs
+}
+
+// chain is the command that words are, the one that this starts with words of its
+// own, and so on.
+func chain(words []Word) iter.Seq[Command] {
+	return func(yield func(Command) bool) {
+		loose, option := false, false // in a loose starter, behind an option
+		for len(words) > 0 {
+			if text := words[0].Text; strings.HasPrefix(text, "-") {
+				if text != "-" && !loose { // - ls is zsh's
+					return
+				}
+				words, option = words[1:], true
+				continue
+			} else if loose && (text == "." || text == ":" || option && !words[0].Literal && strings.ContainsAny(text, ":=")) {
+				words, option = words[1:], false // no program, but a value: -v "$X":/y
+				continue
+			}
+			option = false
+			c := Command{Program: words[0], Args: words[1:]}
+			if !yield(c) {
+				return
+			}
+			if loose {
+				words = c.Args
+				continue
+			}
+			words, loose = started(c), starters[c.Name()].loose
+		}
+	}
+}
+
 // started gives a command and all that it would start itself.
-func (r *reader) started(c Command, words []Word, depth int) {
+func (r *reader) started(c Command, words []Word, in input, depth int) {
 	if depth > MaxDepth {
-		r.guess(joined(words))
+		r.guess(joined(words).Text)
 		return
 	}
-	for len(words) > 0 && !strings.HasPrefix(words[0].Text, "-") && !r.over() {
-		c.Program, c.Args = words[0], words[1:]
-		r.give(c)
-		for _, text := range r.runsTexts(c) {
-			r.text(text, depth+1)
+	loose, loads := false, false
+	var set []Assignment // by what starts the next
+	for link := range chain(words) {
+		if r.over() {
+			return
 		}
-		if c.Name() == "find" {
-			for _, words := range findActions(c.Args) {
-				r.started(Command{Assignments: slices.Clip(c.Assignments)}, words, depth+1)
+		name := link.Name()
+		c.Program, c.Args = link.Program, link.Args
+		texts, loaded := settings(set)
+		loads = loads || loaded
+		texts = append(texts, r.runsTexts(name, c)...)
+		if starters[name].loose && !loose {
+			texts = append(texts, r.looseTexts(c.Args)...)
+			loose = true
+		}
+		c.Unread = loads || r.unread(name, c, in) || slices.ContainsFunc(texts, func(w Word) bool { return !w.Literal })
+		r.give(c)
+		for _, text := range texts {
+			r.text(text.Text, depth+1)
+		}
+		for _, a := range set {
+			if a.Value.Literal {
+				r.substituted(a.Value.Text, depth)
 			}
 		}
-		words = started(c)
-		c = Command{Assignments: append(c.Assignments, variables(c, words)...)}
+		switch name {
+		case "find":
+			for _, words := range findActions(c.Args) {
+				r.started(Command{Assignments: slices.Clip(c.Assignments)}, marked(words, "{}"), input{}, depth+1)
+			}
+		case "xargs":
+			if !in.whole {
+				words := started(c)
+				mark := replaceMark(c.Args[:len(c.Args)-len(words)])
+				r.started(Command{Assignments: slices.Clip(c.Assignments), Partial: mark == ""}, marked(words, mark), input{}, depth+1)
+				return
+			}
+		}
+		set = variables(name, c)
+		c = Command{Assignments: append(c.Assignments, set...), Partial: c.Partial}
 	}
 }
 
 // variables are those that a command sets for the words that it starts: those of
 // env A=b make.
-func variables(c Command, started []Word) (all []Assignment) {
-	if !starters[c.Name()].variables {
+func variables(name string, c Command) (all []Assignment) {
+	if !starters[name].variables {
 		return nil
 	}
-	for _, w := range c.Args[:len(c.Args)-len(started)] {
+	for _, w := range c.Args[:len(c.Args)-len(started(c))] {
 		if name, value, is := strings.Cut(w.Text, "="); is && !strings.HasPrefix(name, "-") {
 			all = append(all, Assignment{name, Word{value, w.Literal}})
 		}
@@ -41,53 +105,64 @@ func variables(c Command, started []Word) (all []Assignment) {
 	return all
 }
 
-// starter is a program that starts another, which it is given as words.
-type starter struct {
-	short     string   // options of one letter that take the next word
-	long      []string // … and of a name
-	operands  int      // words between the options and the other program
-	variables bool     // NAME=value may stand there too
-	names     string   // options that only say something about it
+// marked are words of which those with a mark are not literal: something is put in
+// its place.
+func marked(words []Word, mark string) []Word {
+	if mark == "" {
+		return words
+	}
+	all := slices.Clone(words)
+	for i, w := range all {
+		all[i].Literal = w.Literal && !strings.Contains(w.Text, mark)
+	}
+	return all
 }
 
-var starters = map[string]starter{
-	"env":     {short: "uCS", long: []string{"unset", "chdir", "split-string"}, variables: true},
-	"sudo":    {short: "ughpCDrtTUR", long: []string{"user", "group", "host", "prompt", "close-from", "chdir", "role", "type", "command-timeout", "other-user", "chroot"}, variables: true, names: "lv"},
-	"doas":    {short: "uC"},
-	"command": {names: "vV"},
-	"builtin": {},
-	"exec":    {short: "a"},
-	"nohup":   {},
-	"setsid":  {},
-	"time":    {short: "fo", long: []string{"format", "output"}},
-	"timeout": {short: "ks", long: []string{"kill-after", "signal"}, operands: 1},
-	"nice":    {short: "n", long: []string{"adjustment"}},
-	"ionice":  {short: "cn", long: []string{"class", "classdata"}},
-	"chrt":    {short: "TPD", long: []string{"sched-runtime", "sched-period", "sched-deadline"}, operands: 1},
-	"taskset": {operands: 1},
-	"prlimit": {short: "po", long: []string{"pid", "output"}},
-	"unshare": {short: "RwSGl", long: []string{"root", "wd", "setuid", "setgid", "map-user", "map-group", "map-users", "map-groups", "propagation", "setgroups", "monotonic", "boottime", "load-interp"}},
-	"nsenter": {short: "tSG", long: []string{"target", "setuid", "setgid"}},
-	"setpriv": {long: []string{"ruid", "euid", "reuid", "rgid", "egid", "regid", "groups", "inh-caps", "ambient-caps", "bounding-set", "securebits", "pdeathsig", "selinux-label", "apparmor-profile"}},
-	"runuser": {short: "ugGcsw", long: []string{"user", "group", "supp-group", "command", "session-command", "shell", "whitelist-environment"}},
-	"stdbuf":  {short: "ioe", long: []string{"input", "output", "error"}},
-	"chroot":  {long: []string{"groups", "userspec"}, operands: 1},
-	"flock":   {short: "wE", long: []string{"timeout", "conflict-exit-code"}, operands: 1},
-	"strace":  {short: "abeEIoOpPsSuUX"},
-	"busybox": {},
-	"xargs":   {short: "IndPLsaE", long: []string{"max-args", "delimiter", "max-procs", "max-lines", "max-chars", "arg-file", "process-slot-var"}},
+// replaceMark is what an xargs with these options puts what it reads in the place
+// of, "" where it puts that behind all.
+func replaceMark(options []Word) (mark string) {
+	const long = "--replace"
+	for i, w := range options {
+		name, value, _ := strings.Cut(w.Text, "=")
+		at := strings.IndexAny(w.Text, "IJi")
+		switch {
+		case len(name) > len("--r") && strings.HasPrefix(long, name):
+			mark = value
+		case strings.HasPrefix(w.Text, "--") || !strings.HasPrefix(w.Text, "-") || at < 0:
+			continue
+		case at+1 < len(w.Text):
+			mark = w.Text[at+1:]
+		case w.Text[at] != 'i' && i+1 < len(options):
+			mark = options[i+1].Text
+		}
+		if mark == "" {
+			mark = "{}"
+		}
+	}
+	return mark
 }
 
 // started is the command that a command starts with words of its own, none where
 // it does not. A word that only a running shell knows may be a prefix, as in
 // `$SUDO make`.
 func started(c Command) []Word {
-	s, known := starters[c.Name()]
+	name := c.Name()
+	s, known := starters[name]
 	if !known {
 		if unknown(c) {
 			return c.Args
 		}
 		return nil
+	}
+	if name == "capsh" || name == "script" { // what stands behind -- is capsh's shell's
+		if at := slices.IndexFunc(c.Args, func(w Word) bool { return w.Text == "--" || w.Text == "==" }); at >= 0 {
+			if words := c.Args[at+1:]; name == "script" {
+				return words
+			} else if c.Args[at].Text == "--" {
+				return slices.Concat([]Word{{"bash", true}}, words)
+			}
+			return slices.Concat([]Word{{"capsh", true}}, c.Args[at+1:])
+		}
 	}
 	rest, letters := operands(c.Args, s.short, s.long)
 	if strings.ContainsAny(letters, s.names) {
@@ -103,7 +178,9 @@ func started(c Command) []Word {
 }
 
 // unknown reports whether a command may be any, as $SUDO.
-func unknown(c Command) bool { return !c.Program.Literal && strings.HasPrefix(c.Program.Text, "$") }
+func unknown(c Command) bool {
+	return !c.Program.Literal && (strings.HasPrefix(c.Program.Text, "$") || strings.HasPrefix(c.Program.Text, "`"))
+}
 
 // operands are the words after the options, and the letters of those; a letter
 // with a plus takes back one with a minus. short and long are the options that

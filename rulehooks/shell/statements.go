@@ -16,22 +16,78 @@ func (r *reader) statement(source string, s *syntax.Stmt, depth int) {
 		}
 		switch n := n.(type) {
 		case *syntax.Stmt:
-			if call, ok := n.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-				c := Command{Assignments: assignments(source, call), Redirections: redirections(source, n)}
-				r.started(c, r.words(source, call), depth)
-				r.files(source, call, depth)
-			}
-			if text, ok := given(source, n); ok {
-				r.fed(source, text, n, depth)
+			text := given(source, n)
+			r.know(n, text)
+			r.simple(source, n, depth)
+			if text.ok {
+				r.fed(source, text.text, n, depth)
 			}
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				if text := r.output(source, n.X); text.ok {
+				text := r.output(source, n.X)
+				r.know(n.Y, text)
+				if text.ok {
 					r.fed(source, text.text, n.Y, depth)
 				}
 			}
+		case *syntax.FuncDecl:
+			r.redefined = true
+		default:
+			r.evaluated(source, n, depth)
 		}
 		return true
+	})
+}
+
+// simple gives what a simple command would start. Of a compound one, or none,
+// there are the redirections: `{ a; } > file`, `> file`.
+func (r *reader) simple(source string, s *syntax.Stmt, depth int) {
+	c := Command{Program: Word{"", true}, Redirections: redirections(source, s)}
+	switch cmd := s.Cmd.(type) {
+	case *syntax.DeclClause:
+		c.Program = Word{cmd.Variant.Value, true}
+		c.Args = r.declared(source, cmd)
+		r.give(c)
+		return
+	case *syntax.LetClause:
+		c.Program = Word{"let", true}
+		for _, e := range cmd.Exprs {
+			c.Args = append(c.Args, Word{written(source, e), false})
+		}
+		r.give(c)
+		return
+	case *syntax.CallExpr:
+		if len(cmd.Args) == 0 {
+			break
+		}
+		c.Assignments = assignments(source, cmd)
+		texts, whole := r.files(source, cmd)
+		r.started(c, r.words(source, cmd), input{r.wholes[cmd] && !r.redefined && !readsMore(s), whole && !r.redefined}, depth)
+		for _, text := range texts {
+			r.text(text, depth+1)
+		}
+		return
+	}
+	if c.Redirections != nil {
+		r.give(c)
+	}
+}
+
+// know keeps whether all is known that the first command of a statement reads.
+func (r *reader) know(s *syntax.Stmt, text known) {
+	if !text.ok {
+		return
+	}
+	if call, direct := first(s); call != nil {
+		r.wholes[call] = text.whole && direct
+	}
+}
+
+// readsMore reports whether a statement's standard input may be another file than
+// what it is piped or its here document.
+func readsMore(s *syntax.Stmt) bool {
+	return slices.ContainsFunc(s.Redirs, func(d *syntax.Redirect) bool {
+		return d.Op == syntax.RdrIn || d.Op == syntax.RdrInOut || d.Op == syntax.DplIn
 	})
 }
 
@@ -53,30 +109,48 @@ func redirections(source string, s *syntax.Stmt) []Redirection {
 	return all
 }
 
-// files reads the output of a command as a file of a shell's: `bash <(echo …)`.
-func (r *reader) files(source string, call *syntax.CallExpr, depth int) {
+// files are the outputs of commands that are files of a shell's: `bash <(echo …)`.
+// whole: they are all known to the letter, and there are any.
+func (r *reader) files(source string, call *syntax.CallExpr) (texts []string, whole bool) {
 	if !runsFile(r.words(source, call)) {
-		return
+		return nil, false
 	}
+	files := 0
 	for _, arg := range call.Args {
 		for _, part := range arg.Parts {
 			file, ok := part.(*syntax.ProcSubst)
 			if !ok {
 				continue
 			}
-			for _, inner := range file.Stmts {
-				if text := r.output(source, inner); text.ok {
-					r.text(text.text, depth+1)
-				}
+			found, all := r.outputsOf(source, file)
+			if files++; files == 1 && len(arg.Parts) == 1 {
+				whole = all
+			} else {
+				whole = false
 			}
+			texts = append(texts, found...)
 		}
 	}
+	return texts, whole
+}
+
+// outputsOf are the texts that a process substitution is known to give.
+func (r *reader) outputsOf(source string, file *syntax.ProcSubst) (texts []string, whole bool) {
+	whole = len(file.Stmts) == 1
+	for _, inner := range file.Stmts {
+		text := r.output(source, inner)
+		whole = whole && text.whole
+		if text.ok {
+			texts = append(texts, text.text)
+		}
+	}
+	return texts, whole
 }
 
 // fed reads what is known to stand on a statement's standard input, from a pipe, a
 // here document or a here string, if a shell or xargs takes it from there.
 func (r *reader) fed(source, text string, s *syntax.Stmt, depth int) {
-	call := first(s)
+	call, _ := first(s)
 	if call == nil || len(call.Args) == 0 {
 		return
 	}
@@ -84,10 +158,20 @@ func (r *reader) fed(source, text string, s *syntax.Stmt, depth int) {
 	if readsCommands(all) {
 		r.text(text, depth+1)
 	}
-	for len(all) > 0 && r.Spend(1) {
-		c := Command{Program: all[0], Args: all[1:]}
-		if all = started(c); c.Name() == "xargs" && len(all) > 0 {
-			r.appended(c, all, text, depth)
+	for c := range chain(all) {
+		if !r.Spend(1) {
+			return
+		}
+		switch words := started(c); {
+		case c.Name() == "xargs" && len(words) > 0:
+			r.appended(c, words, text, depth)
+			return
+		case c.Name() == "parallel": // each line is a text, or the end of one
+			r.text(joined(words).Text+" "+text, depth+1)
+			r.text(text, depth+1)
+			return
+		case c.Name() == "crontab": // the times come first
+			r.guess(text)
 			return
 		}
 	}
@@ -100,28 +184,30 @@ func (r *reader) appended(xargs Command, started []Word, text string, depth int)
 		return
 	}
 	read := literals(strings.Fields(unquote.Replace(text)))
-	marks := r.optionTexts(xargs.Args[:len(xargs.Args)-len(started)], 'I', "replace")
-	if len(marks) == 0 || marks[0].text == "" {
-		r.started(Command{}, slices.Concat(started, read), depth+1)
+	mark := replaceMark(xargs.Args[:len(xargs.Args)-len(started)])
+	if mark == "" {
+		r.started(Command{}, slices.Concat(started, read), input{}, depth+1)
 		return
 	}
-	mark, line := marks[0].text, joined(read)
+	line := joined(read).Text
 	replaced := slices.Clone(started)
 	for i, w := range started {
 		if r.Spend(perByte * strings.Count(w.Text, mark) * len(line)) {
 			replaced[i].Text = strings.ReplaceAll(w.Text, mark, line)
 		}
 	}
-	r.started(Command{}, replaced, depth+1)
+	r.started(Command{}, replaced, input{}, depth+1)
 }
 
-// first is the command of a statement that gets its standard input first.
-func first(s *syntax.Stmt) *syntax.CallExpr {
+// first is the command of a statement that gets its standard input first, nil
+// where there is none. direct: nothing on the way there gives it another.
+func first(s *syntax.Stmt) (call *syntax.CallExpr, direct bool) {
+	direct = true
 	for {
 		var inner []*syntax.Stmt
 		switch cmd := s.Cmd.(type) {
 		case *syntax.CallExpr:
-			return cmd
+			return cmd, direct
 		case *syntax.BinaryCmd:
 			inner = append(inner, cmd.X)
 		case *syntax.TimeClause:
@@ -132,30 +218,45 @@ func first(s *syntax.Stmt) *syntax.CallExpr {
 			inner = cmd.Stmts
 		}
 		if len(inner) == 0 || inner[0] == nil {
-			return nil
+			return nil, false
 		}
+		direct = direct && !readsMore(s)
 		s = inner[0]
 	}
 }
 
 // given is the text of a here document or here string.
-func given(source string, s *syntax.Stmt) (string, bool) {
+func given(source string, s *syntax.Stmt) known {
+	var text known
 	for _, d := range s.Redirs {
 		switch d.Op {
-		case syntax.Hdoc, syntax.DashHdoc:
-			if d.Hdoc == nil {
-				return "", true
-			}
-			if lit, ok := onlyLiteral(d.Hdoc); ok && quotedMark(d.Word) {
-				return lit.Value, true
-			}
-			text, _ := unquoted(source, d.Hdoc.Parts, true)
-			return text, true
-		case syntax.WordHdoc:
-			return word(source, d.Word).Text + "\n", true
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		default:
+			continue
 		}
+		if text.ok { // a shell takes the last one
+			text.whole = false
+			continue
+		}
+		text = document(source, d)
+		text.whole = text.whole && (d.N == nil || d.N.Value == "0")
 	}
-	return "", false
+	return text
+}
+
+func document(source string, d *syntax.Redirect) known {
+	switch {
+	case d.Op == syntax.WordHdoc:
+		w := word(source, d.Word)
+		return known{w.Text + "\n", true, w.Literal}
+	case d.Hdoc == nil:
+		return known{"", true, true}
+	}
+	if lit, ok := onlyLiteral(d.Hdoc); ok && quotedMark(d.Word) {
+		return known{lit.Value, true, true}
+	}
+	text, literal := unquoted(source, d.Hdoc.Parts, true)
+	return known{text, true, literal}
 }
 
 func onlyLiteral(w *syntax.Word) (*syntax.Lit, bool) {
@@ -177,10 +278,12 @@ func quotedMark(w *syntax.Word) bool {
 	return false
 }
 
-func joined(args []Word) string {
-	texts := make([]string, len(args))
+// joined are words with a blank between them, literal if all are.
+func joined(args []Word) Word {
+	texts, literal := make([]string, len(args)), true
 	for i, a := range args {
 		texts[i] = a.Text
+		literal = literal && a.Literal
 	}
-	return strings.Join(texts, " ")
+	return Word{strings.Join(texts, " "), literal}
 }

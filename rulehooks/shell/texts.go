@@ -7,57 +7,172 @@ import (
 )
 
 // shells are programs that run a text with -c, and else what they read.
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "fish": true, "rbash": true}
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "fish": true, "rbash": true,
+	"csh": true, "tcsh": true, "yash": true, "oksh": true, "pdksh": true, "lksh": true, "ksh93": true, "posh": true, "elvish": true}
 
 // shellOperands are the operands of a shell.
 func shellOperands(args []Word) (rest []Word, letters string) {
 	return operands(args, "oO", []string{"rcfile", "init-file"})
 }
 
+// textOptions are the options whose value programs run as a shell would.
+var textOptions = map[string]struct {
+	letter byte
+	names  []string
+}{
+	"su": {'c', []string{"command", "session-command"}}, "runuser": {'c', []string{"command", "session-command"}}, "sg": {'c', nil},
+	"script": {'c', []string{"command"}}, "firejail": {'c', nil}, "emulate": {'c', nil}, "xterm": {'e', nil},
+	"mapfile": {'C', nil}, "readarray": {'C', nil}, "compgen": {'C', nil}, "complete": {'C', nil},
+	"tar": {'I', tarPrograms}, "bsdtar": {'I', tarPrograms}, "gtar": {'I', tarPrograms},
+	"rsync": {'e', []string{"rsh", "rsync-path"}}, "split": {0, []string{"filter"}}, "sort": {0, []string{"compress-program"}},
+	"rg": {0, []string{"pre", "hostname-bin"}}, "man": {'P', []string{"pager"}}, "tcpdump": {'z', nil},
+	"nc": {'e', nil}, "ncat": {'e', []string{"exec", "sh-exec"}}, "scp": {'S', nil}, "sftp": {'S', nil},
+}
+
+var tarPrograms = []string{"use-compress-program", "to-command", "info-script", "new-volume-script", "rsh-command", "checkpoint-action"}
+
 // runsTexts are the texts that a command runs as a shell would.
-func (r *reader) runsTexts(c Command) []string {
-	switch name := c.Name(); name {
+func (r *reader) runsTexts(name string, c Command) []Word {
+	switch name {
 	case "eval":
 		return r.all(c.Args)
 	case "trap":
 		rest, _ := operands(c.Args, "", nil)
+		if len(rest) > 0 && rest[0].Text == "-" {
+			return nil
+		}
 		return r.all(rest[:min(1, len(rest))])
+	case "alias":
+		return r.aliases(c.Args)
 	case "watch":
-		rest, _ := operands(c.Args, "n", []string{"interval"})
+		rest, _ := operands(c.Args, "nq", []string{"interval", "equexit"})
 		return r.all(rest)
-	case "su", "runuser", "script":
-		return texts(r.optionTexts(c.Args, 'c', "command", "session-command"))
+	case "make", "gmake", "bmake":
+		return r.makeTexts(c.Args)
+	case "parallel": // TEXT ::: arguments
+		return r.all(slices.DeleteFunc(slices.Clone(started(c)), func(w Word) bool { return strings.HasPrefix(w.Text, ":::") }))
 	case "flock": // flock FILE -c TEXT
 		return texts(r.optionTexts(c.Args[:min(len(c.Args), 8)], 'c', "command"))
 	case "env":
 		return r.splitTexts(c.Args)
-	default:
-		if shells[name] || unknown(c) {
-			return r.shellTexts(c.Args)
-		}
+	case "ssh":
+		return r.sshTexts(c.Args)
+	case "git":
+		return r.gitTexts(c.Args)
 	}
-	return nil
-}
-
-func (r *reader) all(words []Word) []string {
-	if !r.Spend(len(words)) {
+	if shells[name] || unknown(c) {
+		return append(r.shellTexts(c.Args), r.fishTexts(name, c.Args)...)
+	}
+	option, ok := textOptions[name]
+	if !ok {
 		return nil
 	}
-	return []string{joined(words)}
+	all := texts(r.optionTexts(c.Args, option.letter, option.names...))
+	for i := range all {
+		all[i].Text = strings.TrimPrefix(all[i].Text, "exec=") // --checkpoint-action=exec=TEXT
+	}
+	if name == "scp" || name == "sftp" {
+		all = append(all, r.sshSettings(c.Args)...)
+	}
+	return all
 }
+
+// fishTexts are those of a fish's options that other shells do not have.
+func (r *reader) fishTexts(name string, args []Word) []Word {
+	if name != "fish" {
+		return nil
+	}
+	return texts(r.optionTexts(args, 'C', "command", "init-command"))
+}
+
+// makeTexts are the values of variables, which recipes run: make CC='a b'. Of one
+// that is not known it is not said, since versions and paths are such.
+func (r *reader) makeTexts(args []Word) (all []Word) {
+	if !r.Spend(len(args)) {
+		return nil
+	}
+	for _, a := range args {
+		if name, value, is := strings.Cut(a.Text, "="); is && a.Literal && !strings.HasPrefix(name, "-") {
+			all = append(all, Word{value, true})
+		}
+	}
+	return all
+}
+
+func (r *reader) all(words []Word) []Word {
+	if len(words) == 0 || !r.Spend(len(words)) {
+		return nil
+	}
+	return []Word{joined(words)}
+}
+
+// aliases are the texts that names stand for from now on.
+func (r *reader) aliases(args []Word) (all []Word) {
+	if !r.Spend(len(args)) {
+		return nil
+	}
+	for _, a := range args {
+		if _, text, is := strings.Cut(a.Text, "="); is {
+			all = append(all, Word{text, a.Literal})
+		}
+	}
+	return all
+}
+
+// looseTexts are the words that may be texts of a loose starter.
+func (r *reader) looseTexts(args []Word) (all []Word) {
+	if !r.Spend(perByte * len(args)) {
+		return nil
+	}
+	for _, a := range args {
+		text := a.Text
+		if _, value, is := strings.Cut(text, "="); is && strings.HasPrefix(text, "-") {
+			text = value
+		}
+		if strings.ContainsAny(text, " \t\n;|&") {
+			all = append(all, Word{text, a.Literal})
+		}
+	}
+	return all
+}
+
+// sshTexts are what an ssh has run here, and the words that the other machine's
+// shell reads. Options may stand before the host and behind it.
+func (r *reader) sshTexts(args []Word) []Word {
+	rest, _ := operands(args, sshShort, nil)
+	if len(rest) > 0 {
+		rest, _ = operands(rest[1:], sshShort, nil)
+	}
+	return append(r.sshSettings(args[:len(args)-len(rest)]), r.all(rest)...)
+}
+
+const sshShort = "BbcDEeFIiJLlmOoPpQRSWw"
+
+// sshSettings are the texts among an ssh's -o Name=value.
+func (r *reader) sshSettings(args []Word) (all []Word) {
+	for _, found := range r.optionTexts(args, 'o') {
+		if text := sshRuns.FindStringSubmatch(found.text.Text); text != nil {
+			all = append(all, Word{text[1], found.text.Literal})
+		}
+	}
+	return all
+}
+
+var sshRuns = regexp.MustCompile(`(?is)^\s*"?(?:ProxyCommand|LocalCommand|RemoteCommand|KnownHostsCommand)[\s="]+(.*)$`)
 
 // shellTexts are the texts of a shell's -c: what is written, and what it is with
 // the shell's arguments in their places.
-func (r *reader) shellTexts(args []Word) []string {
+func (r *reader) shellTexts(args []Word) []Word {
 	rest, letters := shellOperands(args)
 	noexec := strings.Contains(letters, "n") && !strings.ContainsAny(letters, "io") // which only a shell heeds that nobody types into
 	if !strings.Contains(letters, "c") || len(rest) == 0 || noexec {
 		return nil
 	}
-	text, args := rest[0].Text, rest[1:]
+	written, args := rest[0], rest[1:]
+	text := written.Text
 	places := len(arguments.FindAllStringIndex(text, -1))
 	if places == 0 || len(args) == 0 {
-		return []string{text}
+		return []Word{written}
 	}
 	size := 0
 	for _, a := range args {
@@ -66,7 +181,7 @@ func (r *reader) shellTexts(args []Word) []string {
 	if !r.Spend(perByte * size * places) {
 		return nil
 	}
-	return []string{text, arguments.ReplaceAllStringFunc(text, func(place string) string {
+	filled := arguments.ReplaceAllStringFunc(text, func(place string) string {
 		switch which := strings.Trim(place, `"${}`); which {
 		case "@", "*":
 			return strings.TrimSpace(Quoted(args[1:]))
@@ -76,7 +191,8 @@ func (r *reader) shellTexts(args []Word) []string {
 			}
 			return ""
 		}
-	})}
+	})
+	return []Word{written, {filled, written.Literal}}
 }
 
 // arguments are the places of a shell's arguments in a text. Inside of quotes the
@@ -94,26 +210,26 @@ func Quoted(words []Word) string {
 
 // splitTexts are the texts of env's -S, which reads what it makes of one, and what
 // stands behind, as its own words.
-func (r *reader) splitTexts(args []Word) (all []string) {
+func (r *reader) splitTexts(args []Word) (all []Word) {
 	rest, _ := operands(args, starters["env"].short, starters["env"].long)
 	for _, found := range r.optionTexts(args[:len(args)-len(rest)], 'S', "split-string") {
 		words := args[found.next:]
 		if !r.Spend(perByte * len(words)) {
 			return nil
 		}
-		all = append(all, "env "+found.text+Quoted(words))
+		all = append(all, Word{"env " + found.text.Text + Quoted(words), found.text.Literal})
 	}
 	return all
 }
 
 // optionText is an option's text, and where the next word stands.
 type optionText struct {
-	text string
+	text Word
 	next int
 }
 
-func texts(found []optionText) []string {
-	all := make([]string, len(found))
+func texts(found []optionText) []Word {
+	all := make([]Word, len(found))
 	for i, f := range found {
 		all[i] = f.text
 	}
@@ -121,7 +237,7 @@ func texts(found []optionText) []string {
 }
 
 // optionTexts is what stands behind options of a letter, be it the last of some,
-// or a name. Another option's value may look like one: all are taken.
+// or a name; letter 0 is none. Another option's value may look like one: all are taken.
 func (r *reader) optionTexts(args []Word, letter byte, names ...string) (all []optionText) {
 	if !r.Spend(len(args)) {
 		return nil
@@ -132,53 +248,16 @@ func (r *reader) optionTexts(args []Word, letter byte, names ...string) (all []o
 		if option, long := strings.CutPrefix(a.Text, "--"); long {
 			option, value, joined = strings.Cut(option, "=")
 			is = option != "" && slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, option) })
-		} else if at := strings.IndexByte(a.Text, letter); at > 0 && a.Text[0] == '-' {
+		} else if at := strings.IndexByte(a.Text, letter); letter != 0 && at > 0 && a.Text[0] == '-' {
 			value, is = a.Text[at+1:], true
 			joined = value != ""
 		}
 		switch {
 		case is && joined:
-			all = append(all, optionText{value, i + 1})
+			all = append(all, optionText{Word{value, a.Literal}, i + 1})
 		case is && i+1 < len(args):
-			all = append(all, optionText{args[i+1].Text, i + 2})
+			all = append(all, optionText{args[i+1], i + 2})
 		}
 	}
 	return all
-}
-
-// readsCommands reports whether a command is, or starts, a shell that takes its
-// commands from standard input.
-func readsCommands(words []Word) bool {
-	for len(words) > 0 {
-		c := Command{Program: words[0], Args: words[1:]}
-		if shells[c.Name()] {
-			rest, letters := shellOperands(c.Args)
-			file := len(rest) > 0 && rest[0].Text != "-" && !stdin[rest[0].Text]
-			return !strings.Contains(letters, "c") && (!file || strings.Contains(letters, "s"))
-		}
-		if reads[c.Name()] {
-			return len(c.Args) > 0 && stdin[c.Args[0].Text]
-		}
-		words = started(c)
-	}
-	return false
-}
-
-// stdin are names of standard input.
-var stdin = map[string]bool{"/dev/stdin": true, "/dev/fd/0": true, "/proc/self/fd/0": true}
-
-// reads are the builtins that read a file's commands.
-var reads = map[string]bool{"source": true, ".": true}
-
-// runsFile reports whether a command, or one that it starts, runs a file as a
-// shell does.
-func runsFile(words []Word) bool {
-	for len(words) > 0 {
-		c := Command{Program: words[0], Args: words[1:]}
-		if shells[c.Name()] || reads[c.Name()] {
-			return true
-		}
-		words = started(c)
-	}
-	return false
 }

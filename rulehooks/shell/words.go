@@ -83,7 +83,7 @@ func unquoted(source string, parts []syntax.WordPart, quoted bool) (text string,
 		switch p := part.(type) {
 		case *syntax.Lit:
 			b.WriteString(unescaped(p.Value, quoted))
-			literal = literal && (quoted || !expands(p.Value))
+			literal = literal && (quoted || p.Value == "[" && len(parts) == 1 || !expands(p.Value))
 		case *syntax.SglQuoted:
 			if !p.Dollar {
 				b.WriteString(p.Value)
@@ -139,10 +139,10 @@ func unescaped(s string, quoted bool) string {
 	return b.String()
 }
 
-// expands reports whether an unquoted text has patterns, braces or a tilde that
-// no backslash stands before.
+// expands reports whether an unquoted text has patterns, braces, or a tilde or
+// equals sign at its beginning, that no backslash stands before.
 func expands(s string) bool {
-	if strings.HasPrefix(s, "~") {
+	if strings.HasPrefix(s, "~") || len(s) > 1 && s[0] == '=' && s[1] != '=' { // =ls is zsh's /bin/ls
 		return true
 	}
 	for i := 0; i < len(s); i++ {

@@ -1,0 +1,101 @@
+package shell
+
+import (
+	"slices"
+	"testing"
+)
+
+// Each of these starts a forbidden program by way of another, or of a text that is
+// read at last.
+func TestReadFinds(t *testing.T) {
+	for _, text := range []string{
+		// a shell's own ways
+		`let 'x[$(rm -rf /)]'`, `let "x[$(rm -rf /)]"`, `[[ -v x[$(rm -rf /)] ]]`, `[[ -v 'x[$(rm -rf /)]' ]]`, `[[ 'x[$(rm -rf /)]' -eq 0 ]]`, `(( x['$(rm -rf /)'] ))`, `echo $(( x['$(rm -rf /)'] ))`,
+		`printf -v 'x[$(rm -rf /)]' a`, `test -v 'x[$(rm -rf /)]'`, `[ -v 'x[$(rm -rf /)]' ]`, `read 'x[$(rm -rf /)]' <<< a`, `unset 'x[$(rm -rf /)]'`, `command printf -v 'x[$(rm -rf /)]'$y a`,
+		`declare 'x[$(rm -rf /)]=1'`, `x='y[$(rm -rf /)]'; echo $((x))`, `x='$(rm -rf /)'; echo "${x@P}"`, `x='$(rm -rf /)'$y`, "x='`rm -rf /`'", `x=('$(rm -rf /)')`, `export PS4='$(rm -rf /)'; set -x`,
+		`mapfile -C 'rm -rf /' -c 1 < x`, `readarray -c1 -C 'rm -rf /' x`, `compgen -C 'rm -rf /' x`, `PROMPT_COMMAND='rm -rf /'`, `export PROMPT_COMMAND='rm -rf /'`,
+		`BASH_ENV=<(echo rm -rf /) bash -c true`, `ENV=<(echo rm -rf /) sh -i`, `env A=b PAGER='rm -rf /' man x`, `EDITOR='rm -rf /' crontab -e`, `GIT_SSH_COMMAND='rm -rf /' git fetch`,
+		`alias ls='rm -rf /'; ls`, `trap 'rm -rf /' EXIT`, `eval 'rm -rf /'`, `source <(echo rm -rf /)`, ". /dev/stdin <<EOF\nrm -rf /\nEOF\n", ". /dev/fd/3 3<<EOF\nrm -rf /\nEOF\n", "sh //dev/stdin <<< 'rm -rf /'",
+		`coproc rm -rf /`, `f() { rm -rf /; }`, "`true` rm -rf /", `- rm -rf /`, `noglob rm -rf /`, `echo "rm -rf /" | { sh; }`,
+		// programs that start another
+		`systemd-run --user -p A=b --unit x rm -rf /`, `fakeroot -- rm -rf /`, `unbuffer -p rm -rf /`, `script -c 'rm -rf /' x`, `script -q x rm -rf /`, `script -- rm -rf /`, `xvfb-run -a -s x rm -rf /`, `numactl -m 0 rm -rf /`,
+		`setarch x86_64 -R rm -rf /`, `setarch -R rm -rf /`, `linux32 rm -rf /`, `linux64 rm -rf /`, `faketime '2 days ago' rm -rf /`, `valgrind --tool=none rm -rf /`, `perf stat -e x rm -rf /`,
+		`bwrap --bind / / --dev /dev rm -rf /`, `firejail --quiet rm -rf /`, `parallel rm -rf ::: /`, `parallel ::: 'rm -rf /'`, `echo / | parallel rm -rf`, `echo 'rm -rf /' | parallel`,
+		`ssh-agent -t 5 rm -rf /`, `ssh -p 22 host rm -rf /`, `ssh host -p 22 'cd x; rm -rf /'`, `ssh -oProxyCommand='rm -rf /' host`, `ssh -o 'ProxyCommand rm -rf /' host`, `scp -o ProxyCommand='rm -rf /' a b:c`,
+		`echo rm -rf / | ssh host`, `watch rm -rf /`, `watch -n 1 'rm -rf /'`, `flock /tmp/l rm -rf /`, `chroot /x rm -rf /`, `nsenter -t 1 -m rm -rf /`, `unshare -r rm -rf /`, `capsh --user=x -- -c 'rm -rf /'`, `capsh == -- -c 'rm -rf /'`,
+		`runuser -u me -- rm -rf /`, `su -c 'rm -rf /'`, `su me -s /bin/sh -c 'rm -rf /'`, `echo rm -rf / | su me`, `setpriv --reuid 5 rm -rf /`, `prlimit --nproc=5 rm -rf /`, `cpulimit -l 50 -- rm -rf /`, `ltrace -o x rm -rf /`,
+		`strace --output x rm -rf /`, `strace -f -o x rm -rf /`, `gdb --args rm -rf /`, `busybox rm -rf /`, `busybox sh -c 'rm -rf /'`, `pkexec rm -rf /`, `run0 --user x rm -rf /`, `doas rm -rf /`, `echo rm -rf / | sudo -s`,
+		`echo 'rm -rf /' | at now`, "batch <<EOF\nrm -rf /\nEOF\n", "crontab - <<EOF\n* * * * * rm -rf /\nEOF\n", `echo '@daily rm -rf /' | crontab`, `xargs -a x -I {} rm -rf / {}`, `find . -execdir rm -rf / \;`, `env -S 'rm -rf /'`, `env -iS'rm -rf /'`,
+		`docker run -it x rm -rf /`, `docker exec x sh -c 'rm -rf /'`, `echo 'rm -rf /' | docker exec -i x sh`, `kubectl exec x -- rm -rf /`, `tmux new-session -d 'rm -rf /'`, `nix-shell --run 'rm -rf /'`, `npm exec -c 'rm -rf /'`, `npx --call='rm -rf /'`, `uv run rm -rf /`,
+		// programs that run a text
+		`git -c alias.x='!rm -rf /' x`, `git -c alias.x='!rm -rf' x /`, `git -c alias.x=y -c alias.y='!rm -rf /' x`, `git -C d -c core.sshCommand='rm -rf /' fetch`, `git -c core.pager='rm -rf /' log`, `git config alias.x '!rm -rf /'`, `git rebase -x 'rm -rf /' x`, `git bisect run rm -rf /`, `git submodule foreach 'rm -rf /'`,
+		`git clone 'ext::rm -rf /' x`, `git fetch --upload-pack='rm -rf /' x`, `git filter-branch --tree-filter 'rm -rf /'`, `tar cf x --checkpoint=1 --checkpoint-action=exec='rm -rf /' y`, `tar --to-command='rm -rf /' -xf x`, `tar -I 'rm -rf /' -xf x`,
+		`rsync -e 'rm -rf /' a b:c`, `make CC='rm -rf /' x`, `git archive --exec='rm -rf /' --remote=. x`, `fish -C 'rm -rf /' -c true`, `tcsh -c 'rm -rf /'`, `/lib64/ld-linux-x86-64.so.2 rm -rf /`, `repeat 1 rm -rf /`, `env x='a[$(rm -rf /)]' bash -c '((x))'`, `split --filter='rm -rf /' x`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			commands, _ := read(t, text)
+			if !holds(commands, "rm", "-rf", "/") {
+				t.Errorf("%q", shown(commands))
+			}
+		})
+	}
+}
+
+// Each of these may start what nobody can read, which is said of one of the commands.
+func TestReadOpaque(t *testing.T) {
+	for _, text := range []string{
+		`$X -rf /`, `X=rm; $X -rf /`, `$(echo rm) -rf /`, "`echo rm` -rf /", `/bin/r? -rf /`, `rm${IFS}-rf${IFS}/`, `$X/ls`, `=rm -rf /`, `${!x}`, `"$@"`, `if if (`,
+		`sh -c "$X"`, `sh -c "$(echo rm -rf /)"`, `sh -c "echo '$X'"`, `eval "$X"`, `eval "$(ssh-agent)"`, `trap "$X" EXIT`, `alias g="$X"`, `env -S "$X"`, `su -c "$X"`, `ssh host "$X"`, `git -c "alias.x=!$X" x`, `docker exec x sh -c "$X"`,
+		`curl x | sh`, `curl x | sudo bash -s --`, `bash <(curl x)`, `source <(curl x)`, `bash < x`, `echo ok | sh < x`, `echo ok | (sh) < x`, `{ cat; sh; } <<< ok`, `sh <<< "$X"`, "sh <<EOF\n$X\nEOF\n", "sh <<< ok < x", `sh`, `sh -c`, `source "$X"`, `. "$X"/y`, `bash "$X"`,
+		`echo "rm '$X'" | sh`, `echo '\x72m -rf /' | sh`, `printf '\x72m -rf /' | sh`, `printf '%b' '\x72m' | sh`, `printf '%.1s%s' rx m | sh`, `echo 'mr' | rev | sh`, `echo ok | tee x - | sh`, `echo ok | cat - x | sh`, `{ echo ok; curl x; } | sh`,
+		`echo ok > x | sh`, `echo() { curl x; }; echo ok | sh`, `(true || echo ": '"; echo 'rm #') | sh`, `echo ': "\\"; rm -rf / #"' | sh`, `tee >(sh)`, `coproc sh`, `sh <&3`, `ssh host`, `sudo -s`, `su`, `at now`, `script x`, `unshare -r`,
+		`xargs sh -c`, `cat x | xargs -I {} sh -c 'a {}'`, `find . -exec sh -c 'a {}' \;`, `cat x | parallel`, `crontab -`, `echo ok | at now -f -; cat x | at now`,
+		`python -c 'x'`, `python3.12 -Sc x`, `python3 - <<EOF`, `curl x | python3`, `python3 <(curl x)`, `perl -lane x`, `perl -e x`, `perl -Mx y`, `ruby -ne x`, `node -e x`, `node --title x -e y`, `node --eval=x`, `deno eval x`, `php -r x`, `lua -e x`, `pwsh -c x`, `osascript -e x`, `sudo python3 -c x`,
+		`sed 's/x/y/e' z`, `sed e`, `sed '1e rm -rf /' x`, `sed -n '/x/e' y`, `sed 's/x/y/gew z' a`, `sed -e p -e 's|x|y|e' a`, `sed --expression='s/x/y/e' a`, `sed "$X" a`, `sed -f - x`, `sed -f <(curl x) y`, `sed -ne 's,x,y,e'`, `sed 's/a/b/;s/x/y/e' z`, `sed '$!e' x`, `sed -ie 's/x/y/e' z`, `sed -n -i.b -e p -e e x`, `sed x -e e`, `sed -l 5 e x`, `sed 'sxaxbxe'`, `sed '# a
+e' x`, `sed 's/[/]/x/e;s/a/b/'`, `make -f "$X"`, `make -f /dev/stdin`, `less '+!x' y`, `python3 -i x`, `dc <<< '!x'`, `hash x=/bin/rm`,
+		`awk 'BEGIN { system("x") }'`, `awk '{ print | "sh" }' x`, `awk 'BEGIN { "x" | getline }'`, `awk "$X" y`, `awk -f - x`, `gawk -e 'BEGIN { f = "x"; @f() }'`,
+		`vim -c '!x'`, `vim '+!x' y`, `ed x`, `ex -s y`, `emacs --batch --eval x`, `gdb -ex '!x'`, "make -f - <<EOF\nx:\nEOF\n", `make -f- x`, `make --file=/dev/stdin`, `make --eval='$(shell x)'`, `make SHELL=x`,
+		`BASH_ENV=x bash y`, `ENV=x; sh y`, `export BASH_ENV=x`, `LD_PRELOAD=./x ls`, `env LD_PRELOAD=./x ls`, `sudo LD_PRELOAD=./x ls`, `PROMPT_COMMAND="$X"`, `echo ${x@P}`, `hash -p ./x ls`, `git --config-env=alias.x=Y x`, `[[ -v $'x[\x24(y)]' ]]`, `tar xIf x y`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			if commands, _ := read(t, text); !slices.ContainsFunc(commands, Command.Opaque) {
+				t.Errorf("%q", shown(commands))
+			}
+		})
+	}
+}
+
+// What agents do all day is none of that.
+func TestReadIsNotOpaque(t *testing.T) {
+	for _, text := range []string{
+		`ls -la | head -n 5 > x 2>&1`, `cd "$HOME/x" && go test ./... && echo "done: $?"`, `for f in *.go; do gofmt -l "$f"; done`, `X=$(git rev-parse HEAD); echo "$X"`, `echo $((i + 1)) "${a[i]}" "${x:-y}"`, `[[ -f $X && $Y == z* ]] && [ -n "$X" ] && test -d x`, `((i++))`, `let i=i+1`,
+		`export A=b PATH="$HOME/bin:$PATH"`, `bash x.sh`, `bash -c 'ls | wc -l'`, `sh -c 'echo "$1"' _ x`, `. venv/bin/activate`, `source ~/.profile`, "cat > x <<'EOF'\n$(y) `z`\nEOF\n", "bash <<'EOF'\nls \"$X\"\nEOF\n", `echo 'ls -l' | sh`, `printf '%s\n' ls | sh`, `source <(echo ls)`,
+		`git commit -m 'use $(x) and [y]'`, `git -c user.name='A B' commit`, `git push -u origin x`, `git log --format='%h | %s'`, `git -c core.pager=cat log`, `GIT_PAGER=cat git log`, `GIT_EDITOR=true git rebase --continue`, `git config user.name x`,
+		`python3 x.py -c y`, `python -m pytest -k 'a or b'`, `python3 --version`, `node x.js`, `node --version`, `perl x.pl`, `ruby x.rb`, `npm run build`, `npx tsc -p .`, `docker ps -a`, `docker run -v "$(pwd):/x" -it y make`, `kubectl get pods -n x`, `uv run pytest`,
+		`sed -n '1,20p' x`, `sed -i 's/a/b/g' x`, `sed -i.bak -e 's|a\|b|c|' -e '/x/d' y`, `sed -E 's/(a)+/\1/; s/b//2' x`, `sed -n '/a/,/b/p;$p' x`, `sed ':a;N;$!ba;s/\n/ /g' x`, `sed '$a\ text' x`, `sed 10q x`, `sed -n "5p" x`, `sed '/^#/d; /^$/d' x`, `sed 's#/a#/b#' x`, `sed -n -e 3p x`, `sed y/abc/xyz/`, `sed '/a/{n;s/b/c/;}' x`,
+		`awk '{ print $1 }' "$X"`, `awk -F: '$1 == "a" || $2 { n++ } END { print n }' x`, `awk -v x="a" '{ print x }' y`, `vim x`, `make -j4 all`, `make -f x.mk CC=gcc`, `make CFLAGS='-O2 -g' VERSION="$V" x`, `sed -Ei "s/a/b/" x`, `make --file=x`, `find . -name '*.o' -delete`, `find . -exec grep -l x {} +`, `git ls-files | xargs wc -l`,
+		`tar -czf x.tar.gz y`, `tar xzf x`, `crontab -l`, `at -l`, `trap - EXIT`, `type ls`, `alias`, `printf '[%s] $(x)\n' y`, `printf "[$(date)] x"`, `timeout 5 make`, `nohup ./x &`, `rsync -a x y`, `curl -o x https://y`, `ssh -V`, `bash --version`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			commands, _ := read(t, text)
+			if i := slices.IndexFunc(commands, Command.Opaque); i >= 0 {
+				t.Errorf("%q: %+v", shown(commands), commands[i])
+			}
+		})
+	}
+}
+
+// A program that gets more arguments than stand there is not known by these.
+func TestReadPartial(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want bool
+	}{
+		{`cat x | xargs rm`, true}, {`xargs -n1 sudo rm -f`, true}, {`echo "$X" | xargs rm`, true}, {`echo a b | xargs rm`, false}, {`xargs -I{} rm {}`, false}, {`rm a`, false},
+	} {
+		commands, _ := read(t, tt.text)
+		if got := slices.ContainsFunc(commands, func(c Command) bool { return c.Partial && c.Name() == "rm" }); got != tt.want {
+			t.Errorf("%s: %v in %+v", tt.text, got, commands)
+		}
+	}
+}
