@@ -170,3 +170,20 @@ func TestAXCode23ForcePushKeepsLittle(t *testing.T) {
 		})
 	}
 }
+
+// Programs that start another which `if` of claude-code's hooks looks behind
+// (gate/rulecommand.go), and AX Code's own expression finds.
+func TestAXCode23ForcePushBehindStarters(t *testing.T) {
+	for _, command := range []string{
+		`docker exec c git push -f`, `podman exec c git push --force`, `kubectl exec p -- git push -f`, `systemd-run --user git push -f`,
+		`parallel git push -f ::: origin`, `ssh host git push -f`, `ssh host 'cd x && git push --force'`, `setarch x86_64 git push -f`, `ltrace git push -f`, `unbuffer git push -f`, `fd -x git push -f`, `fish -c 'git push -f'`,
+		`proxychains4 git push -f`, `dbus-run-session git push -f`, `pkexec git push -f`,
+		`git config alias.p 'push -f' && git p`,
+	} {
+		t.Run(command, func(t *testing.T) {
+			if v := asked(t, "block-force-push", bash(command)); v.Outcome != gate.Block {
+				t.Errorf("%s: %s", command, v.Outcome)
+			}
+		})
+	}
+}
