@@ -114,6 +114,9 @@ func (s *suite) loadSpecs() {
 				s.errorf(n.Place, "spec %s:%s", path, f)
 			}
 		}
+		if len(specs) == 0 && !gate.HasErrors(findings) { // an event, a network object, tests
+			s.errorf(n.Place, "spec %s holds no hooks", path)
+		}
 		for _, spec := range specs {
 			if spec.Kind != gate.AgentSpec && spec.Kind != gate.HookSpec {
 				spec.Name = cmp.Or(s.file.Agent, gate.DefaultAgent)
