@@ -43,6 +43,9 @@ func printSuite(w io.Writer, s *suite, verbose bool) {
 func told(d gate.Decision) string {
 	var b strings.Builder
 	b.WriteString(string(d.Outcome))
+	if len(d.Hooks) == 0 {
+		b.WriteString(": no hook was asked")
+	}
 	for i, v := range d.Hooks {
 		b.WriteString(map[bool]string{true: ": ", false: ", "}[i == 0])
 		fmt.Fprintf(&b, "%s %s", v.Name, v.Outcome)
