@@ -144,7 +144,7 @@ func TestFaultExit05ExitOneDoesNotBlock(t *testing.T) {
 		{"fault exit-05: bash", open("grep -q x || { echo no >&2; exit 1; }"), false, want},
 		{"fault exit-05: python", open("#!/usr/bin/env python3\nimport sys\nsys.exit(1)\n"), false, want},
 		{"fault exit-05: a command", stopHook(`"type":"command","command":"grep -q x || exit 1"`), false, "command can exit with 1"},
-		{"exit 2", open("echo no >&2\nexit 2"), false, ""},
+		{"exit 2", open("grep -q x || { echo no >&2; exit 2; }"), false, ""},
 		{"another number", open("exit 13"), false, ""},
 		{"under failMode block it blocks", scriptHook("exit 1"), false, ""},
 	})
