@@ -200,6 +200,7 @@ func TestAzure23WordsNobodyKnows(t *testing.T) {
 		{"hook a text", agentWith(`{"Stop":["p"]}`), true, `properties.hooks.Stop[0]: hook Stop[0] is the text "p", want an object`},
 		{"hook null", agentWith(`{"Stop":[null]}`), true, "hook Stop[0] is null, want an object"},
 		{"no hooks at all", agentWith(`{"Stop":[],"PostToolUse":null}`), false, ""},
+		{"another system's event", agentWith(`{"SessionStart":[]}`), true, `hooks has no event "SessionStart", want one of Start, Stop, PreToolUse, PostToolUse; did you mean "Start"?`},
 		{"event", agentWith(`{"PostToolUsed":[]}`), true, `hooks has no event "PostToolUsed", want one of Start, Stop, PreToolUse, PostToolUse; did you mean "PostToolUse"?`},
 		{"event in another case", agentWith(`{"stop":[]}`), true, `did you mean "Stop"?`},
 		{"event of ours that no azure hook can have", agentWith(`{"SubagentStop":[]}`), true, "want one of Start"},
