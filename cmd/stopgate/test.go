@@ -21,7 +21,7 @@ type testCommand struct {
 	JSON    bool     `help:"Print the results as JSON."`
 	JUnit   string   `name:"junit" placeholder:"FILE" help:"Write the results as JUnit XML too."`
 	Record  bool     `help:"Ask the configured models where a case names a recording, and keep their answers there."`
-	Init    string   `placeholder:"SPEC" help:"Write a first test file beside SPEC from what its hooks do now."`
+	Init    string   `placeholder:"SPEC" help:"Write a first test file beside SPEC: what its hooks let pass and what they refuse now; what cannot be found out is marked FILL IN, and fails until that is done."`
 	Config  string   `placeholder:"FILE" help:"Server file, for sandbox and models."`
 	Sandbox string   `placeholder:"MODE" help:"auto, bubblewrap, process, container or off."`
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 )
 
@@ -32,4 +33,28 @@ func (c *Condition) Literals() (texts []string) {
 
 func (c *Condition) visit(each func(ast.Expr)) {
 	ast.PreOrderVisit(c.tree.Expr(), ast.NewExprVisitor(each))
+}
+
+// Members are the names by which the expression asks for members of a variable,
+// each once, in its order.
+func (c *Condition) Members(variable string) (names []string) {
+	of := func(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == variable }
+	c.visit(func(e ast.Expr) {
+		name := ""
+		switch e.Kind() {
+		case ast.SelectKind:
+			if s := e.AsSelect(); of(s.Operand()) {
+				name = s.FieldName()
+			}
+		case ast.CallKind:
+			call := e.AsCall()
+			if slices.Contains([]string{operators.Index, operators.OptIndex, operators.OptSelect}, call.FunctionName()) && of(call.Args()[0]) && call.Args()[1].Kind() == ast.LiteralKind {
+				name, _ = call.Args()[1].AsLiteral().Value().(string)
+			}
+		}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	})
+	return names
 }

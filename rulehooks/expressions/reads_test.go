@@ -36,3 +36,15 @@ func TestReads(t *testing.T) {
 		})
 	}
 }
+
+func TestMembers(t *testing.T) {
+	var c Compiler
+	condition, problems := c.Condition(gate.PreToolUse, `has(tool_input.path) && tool_input["other"] == tool_input.path || labels.x == tool_input.deep.name || tool_input[tool_name] == 1 ||
+		tool_input.?may.orValue("x") == "x" || tool_input[?"be"].hasValue()`)
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	if diff := cmp.Diff([]string{"path", "other", "deep", "may", "be"}, condition.Members("tool_input")); diff != "" {
+		t.Error(diff)
+	}
+}
