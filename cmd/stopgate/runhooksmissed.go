@@ -52,6 +52,8 @@ func narrowing(h *gate.Hook) string {
 	var narrowed []string
 	if m := h.Matcher.String(); m != "" {
 		narrowed = append(narrowed, fmt.Sprintf("%.60q", m))
+	} else if h.Event.ForTool() && !h.Matcher.Match("AnyTool") {
+		narrowed = append(narrowed, "without a matcher, so about no tool")
 	}
 	if h.If != nil {
 		narrowed = append(narrowed, fmt.Sprintf("if %.60q", h.If.String()))
