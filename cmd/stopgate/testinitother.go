@@ -106,7 +106,7 @@ func (f *draftFile) missing(h *gate.Hook) gate.Outcome {
 }
 
 // refusingWord is a word of a script that refuses something.
-var refusingWord = regexp.MustCompile(`block|deny|exit[ (]2\b|["']ok["']\s*:\s*[fF]alse`)
+var refusingWord = regexp.MustCompile(`block|deny|exit[ (]2\b|["']ok["']\s*:\s*(?:false|False)`)
 
 // mayRefuse reports whether a hook is one that refuses: rules that say so, and
 // commands where that is what hooks are for, or that have a word for it.
