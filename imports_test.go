@@ -20,7 +20,7 @@ var allowed = map[string][]string{
 	"stopgate/config":                {"stopgate/gate", "stopgate/rulehooks/expressions", "stopgate/internal/datadir", "stopgate/internal/hostname", "stopgate/internal/loopback", "stopgate/internal/nearest", "stopgate/internal/regular"},
 	"stopgate/calibrate":             {"stopgate/gate"},
 	"stopgate/export":                {"stopgate/gate"},
-	"stopgate/wire":                  {"stopgate/gate"},
+	"stopgate/wire":                  {"stopgate/gate", "stopgate/internal/nearest"},
 	"stopgate/wire/contracts":        {"stopgate/gate"},
 	"stopgate/wire/install":          {"stopgate/gate", "stopgate/wire/contracts", "stopgate/internal/loopback"},
 	"stopgate/transcripts":           {"stopgate/gate", "stopgate/internal/durable"},

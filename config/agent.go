@@ -87,8 +87,11 @@ func (r *resource) inlineHooks(hooks *object, spec *gate.Spec) {
 		}
 	}
 	for _, f := range hooks.rest() {
-		r.errorf(hooks.child(f.name), f.pos, "hooks has no event %q, want one of %s%s", cut(f.name),
-			strings.Join(hookEvents, ", "), DidYouMean(f.name, hookEvents))
+		hint := DidYouMean(f.name, hookEvents)
+		if f.name == EventName(gate.ClaudeCode, gate.Start) { // as every other system calls it
+			hint = DidYouMean(string(gate.Start), hookEvents)
+		}
+		r.errorf(hooks.child(f.name), f.pos, "hooks has no event %q, want one of %s%s", cut(f.name), strings.Join(hookEvents, ", "), hint)
 	}
 }
 

@@ -41,6 +41,7 @@ func readHook(o *object, event gate.EventName, level gate.Level) gate.Hook {
 	o.ours("mode", "when", "threshold", "evidence", "votes", "models", "cache", "rules")
 	h.Shadow = readShadow(o)
 	h.When = readWhen(o, event)
+	checkLoop(o, &h)
 	h.MaxRejections = readMaxRejections(o, &h)
 	readJudging(o, &h)
 	h.Matcher = readMatcher(o, event, level)

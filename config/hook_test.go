@@ -144,7 +144,7 @@ func TestFaultExit05ExitOneDoesNotBlock(t *testing.T) {
 		{"fault exit-05: bash", open("grep -q x || { echo no >&2; exit 1; }"), false, want},
 		{"fault exit-05: python", open("#!/usr/bin/env python3\nimport sys\nsys.exit(1)\n"), false, want},
 		{"fault exit-05: a command", stopHook(`"type":"command","command":"grep -q x || exit 1"`), false, "command can exit with 1"},
-		{"exit 2", open("echo no >&2\nexit 2"), false, ""},
+		{"exit 2", open("grep -q x || { echo no >&2; exit 2; }"), false, ""},
 		{"another number", open("exit 13"), false, ""},
 		{"under failMode block it blocks", scriptHook("exit 1"), false, ""},
 	})
@@ -200,6 +200,7 @@ func TestAzure23WordsNobodyKnows(t *testing.T) {
 		{"hook a text", agentWith(`{"Stop":["p"]}`), true, `properties.hooks.Stop[0]: hook Stop[0] is the text "p", want an object`},
 		{"hook null", agentWith(`{"Stop":[null]}`), true, "hook Stop[0] is null, want an object"},
 		{"no hooks at all", agentWith(`{"Stop":[],"PostToolUse":null}`), false, ""},
+		{"another system's event", agentWith(`{"SessionStart":[]}`), true, `hooks has no event "SessionStart", want one of Start, Stop, PreToolUse, PostToolUse; did you mean "Start"?`},
 		{"event", agentWith(`{"PostToolUsed":[]}`), true, `hooks has no event "PostToolUsed", want one of Start, Stop, PreToolUse, PostToolUse; did you mean "PostToolUse"?`},
 		{"event in another case", agentWith(`{"stop":[]}`), true, `did you mean "Stop"?`},
 		{"event of ours that no azure hook can have", agentWith(`{"SubagentStop":[]}`), true, "want one of Start"},

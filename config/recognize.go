@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -61,6 +62,9 @@ func DialectOf(name string, data []byte) (gate.Dialect, error) {
 	n := jsonOf(name, data)
 	if n == nil {
 		return gate.Azure, nil
+	}
+	if what := n.testInput(); what != "" {
+		return "", errors.New(what)
 	}
 	likely := n.likeness()
 	switch base := filepath.Base(name); {
@@ -131,6 +135,21 @@ func (n *node) likeness() []gate.Dialect {
 	return likely
 }
 
+// testInput says what a document is that belongs to tests, which may lie below a
+// directory of specs: the record of an evaluation, whose hooks are the verdicts of
+// then, or an event. "": it is neither.
+func (n *node) testInput() string {
+	const use = ", and holds no hooks: tests name it as their event_file, in a directory below the specs, where no server looks for any"
+	text := func(name string) bool { v := n.find(name); return v != nil && v.kind == textKind }
+	switch {
+	case text("evaluation_id") && text("decision"):
+		return "this is a recorded evaluation" + use
+	case text("hook_event_name") && !n.has("hooks"):
+		return "this is an event" + use
+	}
+	return ""
+}
+
 // groups are the names of members that have an event of antigravity.
 func (n *node) groups() (names []string) {
 	for _, f := range n.fields {
@@ -146,8 +165,9 @@ func (n *node) groups() (names []string) {
 
 // ReadHooks reads a file of hooks of any dialect, d or, if that is empty, the
 // one that [DialectOf] finds. A network object (spec/antigravity.md 15) is one
-// of these files too, and so is a test file, which lies beside them. As with [ReadDraft] the specs are those of a file with
-// errors too.
+// of these files too, and so is a test file, which lies beside them. What tests
+// name as their event has no specs, and nothing wrong with it: a warning says what
+// it is. As with [ReadDraft] the specs are those of a file with errors too.
 func ReadHooks(d gate.Dialect, name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 	if IsTestFile(name) {
 		_, list := ReadTestFile(name, data)
@@ -158,6 +178,9 @@ func ReadHooks(d gate.Dialect, name string, data []byte) ([]*gate.Spec, []gate.F
 		if n != nil && (n.has("allowlist") || len(n.fields) == 1 && n.has("network")) {
 			_, list := ReadNetwork("", data)
 			return nil, list
+		}
+		if n != nil && n.testInput() != "" {
+			return nil, []gate.Finding{{Severity: gate.SeverityWarning, Line: n.line, Column: n.column, Message: n.testInput()}}
 		}
 		var err error
 		if d, err = DialectOf(name, data); err != nil {

@@ -37,6 +37,9 @@ func TestDialectOf(t *testing.T) {
 		{"a place is whole names", "x.claude/settings.txt", `{"hooks":[]}`, gate.AXCode, ""},
 		{"nothing", "hooks.json", `{}`, "", "nothing tells whose hooks these are: .* name the dialect"},
 		{"a list", "", `[]`, "", "nothing tells"},
+		{"a recorded evaluation", "x.json", `{"evaluation_id":"1","decision":"allow","hooks":[{"name":"a","outcome":"allow"}],"payload":{}}`, "", "this is a recorded evaluation, and holds no hooks"},
+		{"an event", "x.json", `{"hook_event_name":"Stop"}`, "", "this is an event, and holds no hooks"},
+		{"hooks with an event's word", "x.json", `{"hook_event_name":"Stop","hooks":[]}`, gate.AXCode, ""},
 		{"two", "hooks.json", `{"g":{"pre_tool_execution":[]},"packs":[]}`, "", `could be hooks of antigravity \(the Gemini API's sandbox\) or of ax-code \(AX Code\); name the dialect`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,6 +78,10 @@ func TestReadHooks(t *testing.T) {
 			"error: hooks\\[1\\]: AX Code ignores this whole file, because hooks\\[1\\] has no command"},
 		{"a network", "", "network.json", `{"allowlist":[{"domain":"*"}]}`, -1, ""},
 		{"a network with a fault", "", "network.json", `{"allowlist":[{"domian":"*"}]}`, -1, "domian"},
+		{"what was recorded has no hooks, and no errors", "", "x.json", `{"evaluation_id":"1","decision":"allow","hooks":[]}`, -1, "^1:1: warning: this is a recorded evaluation"},
+		{"an event neither", "", "x.json", "\n{\"hook_event_name\":\"Stop\"}", -1, "^2:1: warning: this is an event"},
+		{"unless somebody says whose they are", gate.AXCode, "x.json", `{"evaluation_id":"1","decision":"allow","hooks":[{"name":"a"}]}`, 1, "AX Code ignores"},
+		{"an event in the place of a spec", gate.Azure, "x.json", `{"hook_event_name":"Stop"}`, -1, "error: this is an event"},
 		{"nobody's", "", "package.json", `{"name":"x"}`, -1, "1:1: error: nothing tells"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

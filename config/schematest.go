@@ -103,7 +103,7 @@ func wantSchema() schema {
 		"degraded":             flagOf("A hook failed open."),
 		"stop_hook_active":     flagOf("As the next Stop will see it."),
 		"stop_rejection_count": wholeFrom("As the next Stop will see it.", 0),
-		"hooks":                mapOf("Every hook that took part.", reference("hookWant")),
+		"hooks":                mapOf("Every hook that took part; {}: none, which fails the case where it is not wanted.", reference("hookWant")),
 		"notes":                notesSchema(),
 		"errors":               errorsSchema(),
 		"requests":             listOf("Those of http hooks, in any order.", reference("request")),

@@ -126,6 +126,10 @@ func readDraft(name string, data []byte, f *findings) []*gate.Spec {
 	var specs []*gate.Spec
 	seen := map[string]pos{}
 	for _, doc := range docs {
+		if what := doc.testInput(); what != "" {
+			f.errorf("", doc.pos, "%s", what)
+			continue
+		}
 		r := resource{findings: f}
 		spec := r.read(doc)
 		if spec == nil {

@@ -20,6 +20,7 @@ func TestReadTestFileFindsWhatIsWrong(t *testing.T) {
 		{"an empty list of tests", "tests: []", "1:8: error: tests: tests is missing or empty"},
 		{"an unknown key", strings.Replace(goodCase, "want:", "wants:", 1), `4:5: error: tests[0].wants: key "wants" is unknown; did you mean "want"?`},
 		{"an unknown key at the top", "test: []\n" + goodCase, `1:1: error: test: key "test" is unknown`},
+		{"a name of two lines", "tests:\n  - name: \"a\\nok b\"\n    event: {}\n    want: allow\n", "2:11: error: tests[0].name: name holds a line end or another control character"},
 		{"no name", "tests:\n  - event: {}\n    want: allow\n", "2:5: error: tests[0].name: name is missing"},
 		{"a name twice", goodCase + "  - name: x\n    event: {}\n    want: allow\n", `5:11: error: tests[1].name: case "x" is there twice`},
 		{"no event", "tests:\n  - name: x\n    want: allow\n", "error: tests[0].event: event is missing"},

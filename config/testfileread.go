@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"stopgate/gate"
 )
@@ -97,9 +98,12 @@ func (o *object) named(name, want string) Named {
 }
 
 func readCase(o *object) TestCase {
-	c := TestCase{Place: o.node.place(), Name: o.text("name"), Timeout: DefaultCaseTimeout}
-	if strings.TrimSpace(c.Name) == "" && (o.value("name") == nil || o.value("name").kind == textKind) {
+	c := TestCase{Place: o.node.place(), Name: strings.TrimSpace(o.text("name")), Timeout: DefaultCaseTimeout}
+	if c.Name == "" && (o.value("name") == nil || o.value("name").kind == textKind) {
 		o.errorf(o.child("name"), o.place("name"), "name is missing: a case needs one")
+	}
+	if strings.ContainsFunc(c.Name, unicode.IsControl) { // reports are read line by line
+		o.errorf(o.child("name"), o.place("name"), "name holds a line end or another control character")
 	}
 	if seconds, ok := o.whole("timeout", 1, maxCaseTimeout, " (seconds)"); ok {
 		c.Timeout = time.Duration(seconds) * time.Second

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stopgate/gate"
+	"stopgate/internal/nearest"
 )
 
 // maxName is how long a name may be, in bytes: a session's must fit into a path
@@ -66,7 +67,7 @@ func decodeNative(body []byte, opt Options) (gate.Event, error) {
 		ev.ToolSucceeded = false
 	}
 	if !ev.Name.Known() && !f.found("hook_event_name") {
-		f.wrong("hook_event_name", "one of "+eventNames())
+		f.wrong("hook_event_name", "one of "+strings.Join(eventNames(), ", ")+meant(name))
 	}
 	if ev.Agent == "" && !f.found("agent_name") {
 		f.wrong("agent_name", "the name of an agent spec, or \"default\"")
@@ -90,12 +91,26 @@ func (f *strictly) found(key string) bool {
 	return slices.ContainsFunc(f.findings, func(d gate.Finding) bool { return d.Path == key })
 }
 
-func eventNames() string {
+func eventNames() []string {
 	names := make([]string, len(gate.EventNames))
 	for i, n := range gate.EventNames {
 		names[i] = string(n)
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+// meant is the tail of a message about an event that there is not: the one that
+// some host calls so, as SessionStart, or that is spelt like it.
+func meant(name string) string {
+	for _, p := range protocols() {
+		if p.event == nil {
+			continue
+		}
+		if ours := p.event(name); ours != "" {
+			return `; did you mean "` + string(ours) + `"?`
+		}
+	}
+	return nearest.DidYouMean(name, eventNames())
 }
 
 // EncodeNative writes the answer of POST /v1/evaluate (DESIGN §5).

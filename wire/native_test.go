@@ -70,7 +70,8 @@ func TestNativeErrors(t *testing.T) {
 		code       gate.Code
 		text       string
 	}{
-		{"empty", ``, gate.CodeInvalidJSON, "not valid JSON"},
+		{"empty", ``, gate.CodeInvalidJSON, "body is empty, want a JSON object"},
+		{"blank", "\ufeff \n", gate.CodeInvalidJSON, "body is empty"},
 		{"cut off", `{"agent_name":"a`, gate.CodeInvalidJSON, "not valid JSON"},
 		{"labels that are no texts", `{"hook_event_name":"Stop","agent_name":"a","labels":{"n":1}}`, gate.CodeValidation, `"labels": want an object whose members are strings`},
 		{"a label that is long", `{"hook_event_name":"Stop","agent_name":"a","labels":{"n":"` + strings.Repeat("x", 513) + `"}}`, gate.CodeValidation, `"labels": want at most 64 members`},
@@ -78,7 +79,10 @@ func TestNativeErrors(t *testing.T) {
 		{"null", `null`, gate.CodeInvalidJSON, "not a JSON object"},
 		{"trailing", `{} x`, gate.CodeInvalidJSON, "byte 3"},
 		{"fault stdout-04: raw control character", "{\"a\":\"x\ny\"}", gate.CodeInvalidJSON, "byte 7"},
-		{"unknown event", `{"hook_event_name":"Stopp","agent_name":"a"}`, gate.CodeValidation, "Start, UserPromptSubmit"},
+		{"unknown event", `{"hook_event_name":"Stopp","agent_name":"a"}`, gate.CodeValidation, "Start, UserPromptSubmit; did you mean \"Stop\"?"},
+		{"Claude Code's name of an event", `{"hook_event_name":"SessionStart","agent_name":"a"}`, gate.CodeValidation, "want one of Start, ; did you mean \"Start\"?"},
+		{"Gemini CLI's", `{"hook_event_name":"AfterAgent","agent_name":"a"}`, gate.CodeValidation, "did you mean \"Stop\"?"},
+		{"an event that no hook is about anywhere", `{"hook_event_name":"PreCompact","agent_name":"a"}`, gate.CodeValidation, "SubagentStop"},
 		{"no event", `{"agent_name":"a"}`, gate.CodeValidation, "hook_event_name"},
 		{"no agent", `{"hook_event_name":"Stop"}`, gate.CodeValidation, "agent_name"},
 		{"no tool", `{"hook_event_name":"PreToolUse","agent_name":"a"}`, gate.CodeValidation, "tool_name"},

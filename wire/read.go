@@ -23,6 +23,9 @@ type members map[string]json.RawMessage
 // the members that came whole before the fault are returned with it.
 func object(body []byte) (members, error) {
 	body = inUTF8(body)
+	if len(bytes.TrimSpace(body)) == 0 {
+		return members{}, gate.Errorf(gate.CodeInvalidJSON, "body is empty, want a JSON object")
+	}
 	var m members
 	err := json.Unmarshal(body, &m)
 	if err == nil && m != nil {

@@ -180,7 +180,8 @@ func TestGitHubActionScripts(t *testing.T) {
 	}
 }
 
-// TestGitHubActionFindings: the runner finds every finding's place.
+// TestGitHubActionFindings: the runner finds the place of every finding and of every
+// failure.
 func TestGitHubActionFindings(t *testing.T) {
 	var matcher struct {
 		ProblemMatcher []struct {
@@ -203,6 +204,13 @@ func TestGitHubActionFindings(t *testing.T) {
 	first, _, _ := strings.Cut(string(printed), "\n")
 	m := regexp.MustCompile(p.Regexp).FindStringSubmatch(first)
 	if m == nil || m[p.File] != filepath.Join(dir, "agents", "a.yaml") || m[p.Line] != "5" || m[p.Column] == "" || m[p.Severity] != "error" || m[p.Message] == "" {
+		t.Errorf("%q in %q", m, printed)
+	}
+	dir = checked(t, checkedSpec, strings.Replace(checkedTests, "block", "allow", 1))
+	printed, _ = exec.CommandContext(t.Context(), "stopgate", "test", filepath.Join(dir, "agents")).Output()
+	p = matcher.ProblemMatcher[1].Pattern[0]
+	m = regexp.MustCompile("(?m)" + p.Regexp).FindStringSubmatch(string(printed))
+	if m == nil || m[p.File] != filepath.Join(dir, "agents", "a.test.yaml") || m[p.Line] != "2" || !strings.HasPrefix(m[p.Message], "decision is block") {
 		t.Errorf("%q in %q", m, printed)
 	}
 }
@@ -229,7 +237,7 @@ func TestPreCommitHooks(t *testing.T) {
 				continue
 			}
 			words := append(strings.Fields(h.Entry), h.Args...)
-			for _, file := range []string{"agents/a.test.yaml", "agents/a.yaml", "src/agents.yaml"} {
+			for _, file := range []string{"agents/.hidden.yaml", "agents/a.test.yaml", "agents/a.yaml", "agents/answers/1.json", "agents/incidents/event.json", "src/agents.yaml"} {
 				chosen := regexp.MustCompile(h.Files).MatchString(file) && (h.Exclude == "" || !regexp.MustCompile(h.Exclude).MatchString(file))
 				if chosen && (h.PassFilenames == nil || *h.PassFilenames) {
 					words = append(words, file)

@@ -159,7 +159,7 @@ func TestDashboardAndAlertsNameMetricsThatExist(t *testing.T) {
 // TestAlertsFire has Prometheus' own tool play the rules against series.
 func TestAlertsFire(t *testing.T) {
 	promtool := tool(t, "promtool", "Debian: prometheus")
-	cmd := exec.CommandContext(t.Context(), promtool, "test", "rules", "stopgate.rules.test.yaml")
+	cmd := exec.CommandContext(t.Context(), promtool, "test", "rules", "stopgate.rules.promtool.yaml")
 	cmd.Dir = filepath.Join("..", "..", "deploy", "prometheus")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v:\n%s", err, out)

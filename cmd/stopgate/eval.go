@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,6 +110,13 @@ func (c evalCommand) event(p process, specs []*gate.Spec) (gate.Event, error) {
 	}
 	if len(body) > maxEvent {
 		return gate.Event{}, exit{exitInput, fmt.Errorf("event is larger than %d MiB", maxEvent>>20)}
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		where := c.Event
+		if where == "-" {
+			where = "standard input"
+		}
+		return gate.Event{}, exit{exitInput, fmt.Errorf(`%s is empty, want an event, as {"hook_event_name":"Stop","final_output":"All done."}`, where)}
 	}
 	named, err := withAgent(body, specs)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -219,6 +220,9 @@ func (r *hookRuntime) decode(payload []byte) (gate.Event, error) {
 	if r.system.dialect == gate.AXCode {
 		return r.decodeAXCode(payload)
 	}
+	if len(bytes.TrimSpace(payload)) == 0 {
+		return gate.Event{}, fmt.Errorf("standard input is empty, want what %s hands to its hooks on %s, as JSON", config.SystemName(r.system.dialect), r.Event)
+	}
 	return r.protocol.Decode(payload, wire.Options{Event: r.Event, Tool: r.Tool, Cwd: r.cwd})
 }
 
@@ -398,6 +402,22 @@ func (r *hookRuntime) played(d gate.Decision) any {
 	return p
 }
 
+// reach says where it is settled what http hooks may reach.
+func (r *hookRuntime) reach() string {
+	listed := "http_hooks.allow in the server file that --config FILE names"
+	if r.Config != "" {
+		listed = "http_hooks.allow in " + r.Config
+	}
+	if !r.system.networked {
+		return "what http hooks may reach is listed as " + listed
+	}
+	network := "the network object that --network FILE names"
+	if r.Network != "" {
+		network = "the network object in " + r.Network
+	}
+	return "what http hooks may reach is said by " + network + ", and of private addresses by " + listed
+}
+
 // answer writes what the system's agent would be told, and what went wrong
 // meanwhile.
 func (r *hookRuntime) answer(ev gate.Event, d gate.Decision) error {
@@ -405,6 +425,9 @@ func (r *hookRuntime) answer(ev gate.Event, d gate.Decision) error {
 		if v.Failure != nil {
 			fmt.Fprintf(r.stderr, "%s: %s %s\n", v.Name, v.Failure, v.Notes)
 		}
+	}
+	if slices.ContainsFunc(d.Hooks, func(v gate.Verdict) bool { return v.Failure != nil && v.Failure.Code == gate.EgressDenied }) {
+		fmt.Fprintln(r.stderr, r.reach())
 	}
 	r.sayLogged(d)
 	if r.JSON || r.system.decides {

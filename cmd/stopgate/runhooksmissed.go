@@ -18,16 +18,6 @@ func (r *hookRuntime) sayMissed(ev gate.Event, hooks []gate.Hook) {
 	if len(r.loaded) == 0 {
 		return // which was said
 	}
-	var about []string
-	for i := range hooks {
-		if text := r.about(&hooks[i]); !slices.Contains(about, text) {
-			about = append(about, text)
-		}
-	}
-	more := ""
-	if left := len(about) - maxMissed; left > 0 {
-		about, more = about[:maxMissed], fmt.Sprintf(" and %d more", left)
-	}
 	what := r.Event
 	if ev.ToolName != "" {
 		what += fmt.Sprintf(" of the tool %.60q", ev.ToolName)
@@ -35,25 +25,41 @@ func (r *hookRuntime) sayMissed(ev gate.Event, hooks []gate.Hook) {
 	if ev.Name.ForTool() && ev.ToolName == "" {
 		what += " without a tool (add --tool NAME, as --tool bash)"
 	}
-	has := "no hook at all"
-	if len(about) > 0 {
-		has = strings.Join(about, ", ") + more
-	}
+	has := listed(hooks, func(h *gate.Hook) string { return config.EventName(r.system.dialect, h.Event) })
 	fmt.Fprintf(r.stderr, "no hook is about %s: there is %s in %s\n", what, has, strings.Join(r.loaded, ", "))
 }
 
-// about is the event of a hook with what narrows it.
-func (r *hookRuntime) about(h *gate.Hook) string {
-	text := config.EventName(r.system.dialect, h.Event)
+// listed names hooks, each once, with what narrows what they are about.
+func listed(hooks []gate.Hook, name func(*gate.Hook) string) string {
+	var about []string
+	for i := range hooks {
+		if text := name(&hooks[i]) + narrowing(&hooks[i]); !slices.Contains(about, text) {
+			about = append(about, text)
+		}
+	}
+	if len(about) == 0 {
+		return "no hook at all"
+	}
+	more := ""
+	if left := len(about) - maxMissed; left > 0 {
+		about, more = about[:maxMissed], fmt.Sprintf(" and %d more", left)
+	}
+	return strings.Join(about, ", ") + more
+}
+
+// narrowing is what a hook's matcher and rule say; "" if it has none.
+func narrowing(h *gate.Hook) string {
 	var narrowed []string
 	if m := h.Matcher.String(); m != "" {
 		narrowed = append(narrowed, fmt.Sprintf("%.60q", m))
+	} else if h.Event.ForTool() && !h.Matcher.Match("AnyTool") {
+		narrowed = append(narrowed, "without a matcher, so about no tool")
 	}
 	if h.If != nil {
 		narrowed = append(narrowed, fmt.Sprintf("if %.60q", h.If.String()))
 	}
-	if len(narrowed) > 0 {
-		text += " (" + strings.Join(narrowed, " ") + ")"
+	if len(narrowed) == 0 {
+		return ""
 	}
-	return text
+	return " (" + strings.Join(narrowed, " ") + ")"
 }

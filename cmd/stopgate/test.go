@@ -21,7 +21,7 @@ type testCommand struct {
 	JSON    bool     `help:"Print the results as JSON."`
 	JUnit   string   `name:"junit" placeholder:"FILE" help:"Write the results as JUnit XML too."`
 	Record  bool     `help:"Ask the configured models where a case names a recording, and keep their answers there."`
-	Init    string   `placeholder:"SPEC" help:"Write a first test file beside SPEC from what its hooks do now."`
+	Init    string   `placeholder:"SPEC" help:"Write a first test file beside SPEC: what its hooks let pass and what they refuse now; what cannot be found out is marked FILL IN, and fails until that is done."`
 	Config  string   `placeholder:"FILE" help:"Server file, for sandbox and models."`
 	Sandbox string   `placeholder:"MODE" help:"auto, bubblewrap, process, container or off."`
 }
@@ -50,6 +50,9 @@ func (c testCommand) Run(p process) error {
 	if err != nil {
 		return exit{exitUsage, fmt.Errorf("--run is no RE2 pattern: %w", err)}
 	}
+	if err := makeRoom(c.JUnit); err != nil {
+		return exit{exitInput, fmt.Errorf("--junit: %w", err)}
+	}
 	paths, err := testFiles(c.Paths)
 	if err != nil {
 		return exit{exitInput, err}
@@ -58,7 +61,7 @@ func (c testCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	if pick(suites, only) == 0 {
+	if suites = pick(suites, only); len(suites) == 0 {
 		return exit{exitUsage, fmt.Errorf("--run %q matches no case", c.Only)}
 	}
 	t, err := c.tester(p)
@@ -111,7 +114,7 @@ func (c testCommand) report(p process, t *tester, suites []*suite) error {
 }
 
 // testFiles are the test files that are named, and those of directories and
-// what lies in them, in order.
+// what lies in them, in order. A directory without any is an error.
 func testFiles(paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		paths = []string{"."}
@@ -126,17 +129,17 @@ func testFiles(paths []string) ([]string, error) {
 			if !config.IsTestFile(path) {
 				return nil, fmt.Errorf("%s is no test file: its name must end in .test.yaml; stopgate test --init SPEC writes one", path)
 			}
-			files = append(files, path)
+			files = append(files, filepath.Clean(path))
 			continue
 		}
 		below, err := testFilesIn(path)
 		if err != nil {
 			return nil, err
 		}
+		if len(below) == 0 { // though others hold some: what is named is meant
+			return nil, fmt.Errorf("no *.test.yaml in %s; stopgate test --init SPEC writes one", path)
+		}
 		files = append(files, below...)
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("no *.test.yaml in %s; stopgate test --init SPEC writes one", strings.Join(paths, ", "))
 	}
 	return files, nil
 }

@@ -19,8 +19,11 @@ import (
 )
 
 // check compares what came of an event with what must have.
-func (st *stage) check(r *caseResult, e config.TestEvent, d gate.Decision) {
+func (st *stage) check(r *caseResult, e config.TestEvent, ev *gate.Event, d gate.Decision) {
 	w := e.Want
+	if len(d.Hooks) == 0 && w.Hooks == nil {
+		r.failf(w.Place, "no hook was asked about %s; where none is to be, want hooks: {}", st.suite.missed(ev))
+	}
 	if d.Outcome != w.Decision {
 		r.failf(w.Place, "decision is %s, want %s%s", d.Outcome, w.Decision, because(d))
 	}
@@ -64,10 +67,25 @@ func because(d gate.Decision) string {
 			return fmt.Sprintf(": hook %q gave no verdict: %s", v.Name, v.Failure)
 		}
 	}
-	if len(d.Hooks) == 0 {
-		return ": no hook is about the event"
-	}
 	return ""
+}
+
+// missed says whom an event was not for, since a matcher with a slip of the pen is
+// about nothing and allows everything.
+func (s *suite) missed(ev *gate.Event) string {
+	what := string(ev.Name)
+	if ev.ToolName != "" {
+		what += fmt.Sprintf(" of the tool %.60q", ev.ToolName)
+	}
+	var hooks []gate.Hook
+	for _, spec := range s.specs {
+		for _, h := range spec.Hooks {
+			if h.Event == ev.Name {
+				hooks = append(hooks, h)
+			}
+		}
+	}
+	return fmt.Sprintf("%s by agent %.60q: there is %s on %s", what, ev.Agent, listed(hooks, func(h *gate.Hook) string { return h.Name }), ev.Name)
 }
 
 // checkText shows long texts as a difference of lines.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,7 +19,9 @@ import (
 )
 
 // init writes a first test file: for each hook events that it is about, with what
-// comes of them now. What was written is what was seen to pass.
+// comes of them now, and where that shows what it lets pass alone, or refuses alone,
+// a case of the other kind. What was written is what was seen to pass, but for
+// cases that somebody has to fill in, which were seen to fail.
 func (c testCommand) init(p process) error {
 	if config.IsTestFile(c.Init) {
 		return exit{exitUsage, fmt.Errorf("--init: %s is a test file, want a spec", c.Init)}
@@ -47,19 +51,23 @@ func (c testCommand) init(p process) error {
 	}
 	draft := draftFile{spec: filepath.Base(c.Init), hosts: hostsOf(hooks)}
 	for _, h := range hooks {
-		draft.add(h, hooks)
+		draft.add(p.ctx, h, hooks)
 	}
 	if len(draft.cases) == 0 {
 		return exit{exitInput, fmt.Errorf("%s has no hook that events could be thought of for", c.Init)}
 	}
-	text, err := t.settle(p, path, draft)
+	text, err := t.settle(p, path, &draft)
 	if err != nil {
 		return err
 	}
 	if err := createNew(path, text); err != nil {
 		return exit{exitInput, err}
 	}
-	_, err = fmt.Fprintf(p.stdout, "wrote %s with %s: change the events to yours, then run stopgate test %s\n", path, plural(len(draft.cases), "case"), path)
+	fill := ""
+	if n := draft.unfilled(); n > 0 {
+		fill = fmt.Sprintf(" (%d of them to be filled in: %s)", n, fillIn)
+	}
+	_, err = fmt.Fprintf(p.stdout, "wrote %s with %s%s: change the events to yours, then run stopgate test %s\n", path, plural(len(draft.cases), "case"), fill, path)
 	return err
 }
 
@@ -82,77 +90,90 @@ type draftFile struct {
 
 // draftCase is a case without what must come out.
 type draftCase struct {
+	hook  *gate.Hook // that it is for
 	name  string
 	event map[string]any
 	model []string // for each prompt hook that is about the event: its name and its model's answers, in YAML
-	http  int      // http hooks that are about the event
+	http  []string // what servers answer to the http hooks that are about the event, in YAML
 	want  string   // in YAML, indented
+
+	outcome gate.Outcome // what the hook came to
+	other   gate.Outcome // what a case of the other kind is for: block or allow; empty: it is none
+	fill    bool         // somebody has to fill it in
 }
 
-// add drafts cases for one hook of all: a prompt hook's with a judge that is
-// content and one that is not.
-func (f *draftFile) add(h *gate.Hook, all []*gate.Hook) {
+// add drafts cases for one hook of all: those of a prompt hook or an http hook with a
+// judge or a server that is content and one that is not.
+func (f *draftFile) add(ctx context.Context, h *gate.Hook, all []*gate.Hook) {
 	for _, e := range draftEvents(h) {
-		about := []*gate.Hook{h}
-		for _, o := range all {
-			tool, _ := e["tool_name"].(string)
-			if o != h && o.Event == h.Event && (tool == "" || o.Matcher.Match(tool)) {
-				about = append(about, o)
-			}
-		}
-		name := strings.NewReplacer("[", " ", "]", "").Replace(h.Name)
+		e, asked := askedAbout(ctx, h, e)
+		about := aboutEvent(h, e, all)
+		name := plainName(h)
 		if tool, of := e["tool_name"].(string); of {
 			name += " on " + tool
 		}
-		if h.Type != gate.PromptHook {
-			f.cases = append(f.cases, draftOf(name, e, about, true))
-			continue
+		switch {
+		case h.Type == gate.HTTPHook && refusingAnswer(h) != "" && !slices.ContainsFunc(about[1:], isHTTP):
+			f.cases = append(f.cases, draftOf(ctx, name+" lets pass", e, about, true), draftOf(ctx, name+" refuses", e, about, false))
+		case h.Type != gate.PromptHook:
+			f.cases = append(f.cases, draftOf(ctx, name, e, about, true))
+		case !asked:
+			f.cases = append(f.cases, draftOf(ctx, name+" is passed over", e, about, true))
+		default:
+			f.cases = append(f.cases, draftOf(ctx, name+" is content", e, about, true), draftOf(ctx, name+" is not content", e, about, false))
 		}
-		f.cases = append(f.cases, draftOf(name+" is content", e, about, true), draftOf(name+" is not content", e, about, false))
 	}
 }
 
-// draftEvents are events that a hook is about: one for each alternative of its
-// matcher.
-func draftEvents(h *gate.Hook) (events []map[string]any) {
-	ev := map[string]any{"hook_event_name": h.Event}
+func isHTTP(h *gate.Hook) bool { return h.Type == gate.HTTPHook }
+
+// refusingAnswer is what a server answers to refuse, in YAML; "": nothing refuses there.
+func refusingAnswer(h *gate.Hook) string {
+	const reason = "Say what is wrong here."
 	switch {
-	case h.Event == gate.Stop:
-		ev["final_output"] = "All done."
-	case h.Event == gate.UserPromptSubmit:
-		ev["prompt"] = "Please begin."
-	case h.Event.ForTool():
-		for _, m := range h.Matcher.Alternatives() {
-			tool := m.Example()
-			if own := "code_execution"; h.Dialect == gate.Antigravity && m.Match(own) {
-				tool = own // "*" is about the environment's own tools alone there
-			}
-			if tool == "" {
-				continue
-			}
-			of := maps.Clone(ev)
-			of["tool_name"], of["tool_input"] = tool, map[string]any{"command": "ls"}
-			if h.Event == gate.PostToolUse {
-				of["tool_result"] = "README.md"
-			}
-			events = append(events, of)
-		}
-		return events
+	case h.Dialect == gate.ClaudeCode && h.Event == gate.PreToolUse:
+		return "{hookSpecificOutput: {hookEventName: PreToolUse, permissionDecision: deny, permissionDecisionReason: " + reason + "}}"
+	case h.Dialect == gate.ClaudeCode && (h.Event == gate.Stop || h.Event == gate.PostToolUse || h.Event == gate.UserPromptSubmit):
+		return "{decision: block, reason: " + reason + "}"
+	case h.Dialect == gate.Antigravity && h.Event == gate.PreToolUse:
+		return "{decision: deny, reason: " + reason + "}"
 	}
-	if !h.Event.Known() {
-		return nil
-	}
-	return []map[string]any{ev}
+	return ""
 }
 
-// draftOf is a case in which the first hook's judge is content or not, and all
-// others are content.
-func draftOf(name string, event map[string]any, about []*gate.Hook, content bool) draftCase {
-	d := draftCase{name: name, event: event}
+// plainName is a hook's name without brackets, in which inline hooks have their
+// place.
+func plainName(h *gate.Hook) string {
+	return strings.NewReplacer("[", " ", "]", "").Replace(h.Name)
+}
+
+// aboutEvent are the hooks that are about an event of the first one.
+func aboutEvent(h *gate.Hook, event map[string]any, all []*gate.Hook) []*gate.Hook {
+	about := []*gate.Hook{h}
+	for _, o := range all {
+		tool, _ := event["tool_name"].(string)
+		if o != h && o.Event == h.Event && (tool == "" || o.Matcher.Match(tool)) {
+			about = append(about, o)
+		}
+	}
+	return about
+}
+
+// draftOf is a case in which the first hook's judge or server is content or not, and
+// all others are content.
+func draftOf(ctx context.Context, name string, event map[string]any, about []*gate.Hook, content bool) draftCase {
+	d := draftCase{name: name, event: event, hook: about[0]}
 	for i, h := range about {
+		if h.When != nil && !whenHolds(ctx, h, event) {
+			continue // it is not asked
+		}
 		switch h.Type {
 		case gate.HTTPHook:
-			d.http++
+			answer := "{}"
+			if i == 0 && !content {
+				answer = refusingAnswer(h)
+			}
+			d.http = append(d.http, answer)
 		case gate.PromptHook:
 			verdict := `{ok: true}`
 			if i == 0 && !content {
@@ -175,38 +196,55 @@ func hostsOf(hooks []*gate.Hook) (hosts []string) {
 	return hosts
 }
 
-// settle runs the draft and writes down what came of each case; then the whole is
-// run as it will be read.
-func (t *tester) settle(p process, path string, draft draftFile) ([]byte, error) {
-	for i := range draft.cases {
-		draft.cases[i].want = "\n      decision: allow\n"
-	}
-	first, err := t.tried(p, path, draft.written())
-	if err != nil {
+// settle runs the draft and writes down what came of each case, drafts the cases of
+// the other kind, and does the same with them; then the whole is run as it will be
+// read.
+func (t *tester) settle(p process, path string, draft *draftFile) ([]byte, error) {
+	if err := t.decide(p, path, draft); err != nil {
 		return nil, err
 	}
-	for i, c := range first.cases {
-		if len(c.result.decisions) == 0 {
-			return nil, exit{exitInput, fmt.Errorf("no decision on %q: %s", c.Name, c.result.failures[0].Message)}
+	if others := draft.others(p.ctx); len(others.cases) > 0 {
+		if err := t.decide(p, path, &others); err != nil {
+			return nil, err
 		}
-		d := c.result.decisions[0]
-		for _, v := range d.Hooks { // what this machine lacks is no property of the hook
-			if v.Failure != nil && slices.Contains(gate.Missing, v.Failure.Code) {
-				return nil, exit{exitInput, fmt.Errorf("hook %q could not be asked: %w", v.Name, v.Failure)}
-			}
-		}
-		draft.cases[i].want = wantOf(d)
+		draft.cases = append(draft.cases, others.cases...)
 	}
 	text := draft.written()
 	second, err := t.tried(p, path, text)
 	if err != nil {
 		return nil, err
 	}
-	if second.failed() {
-		printSuite(p.stderr, second, false)
-		return nil, exit{exitInput, errors.New("this does not pass a second time; nothing was written")}
+	for i, c := range second.cases {
+		if failed := len(c.result.failures) > 0; failed != draft.cases[i].fill {
+			printSuite(p.stderr, second, false)
+			return nil, exit{exitInput, errors.New("this does not come out the same a second time; nothing was written")}
+		}
 	}
 	return text, nil
+}
+
+// decide fills in what comes of each case.
+func (t *tester) decide(p process, path string, draft *draftFile) error {
+	for i := range draft.cases {
+		draft.cases[i].want = "\n      decision: allow\n"
+	}
+	ran, err := t.tried(p, path, draft.written())
+	if err != nil {
+		return err
+	}
+	for i, c := range ran.cases {
+		if len(c.result.decisions) == 0 {
+			return exit{exitInput, fmt.Errorf("no decision on %q: %s", c.Name, c.result.failures[0].Message)}
+		}
+		d := c.result.decisions[0]
+		for _, v := range d.Hooks { // what this machine lacks is no property of the hook
+			if v.Failure != nil && slices.Contains(gate.Missing, v.Failure.Code) {
+				return exit{exitInput, fmt.Errorf("hook %q could not be asked: %w", v.Name, v.Failure)}
+			}
+		}
+		draft.cases[i].decided(d)
+	}
+	return nil
 }
 
 // tried is a test file that was run without having been written.
@@ -251,12 +289,15 @@ func (f draftFile) written() []byte {
 	}
 	b.WriteString("tests:\n")
 	for _, d := range f.cases {
+		if d.fill {
+			b.WriteString(d.instructions())
+		}
 		fmt.Fprintf(&b, "  - name: %s\n    event: %s\n", scalar(d.name), inline(d.event))
 		if len(d.model) > 0 {
 			fmt.Fprintf(&b, "    model:\n      %s\n", strings.Join(d.model, "\n      "))
 		}
-		if d.http > 0 {
-			b.WriteString("    http:\n" + strings.Repeat("      - body: {}\n", d.http))
+		for i, body := range d.http {
+			fmt.Fprintf(&b, "%s      - body: %s\n", map[bool]string{true: "    http:\n"}[i == 0], body)
 		}
 		fmt.Fprintf(&b, "    want:%s", d.want)
 	}
@@ -290,10 +331,15 @@ func inline(v any) string {
 		return string(text)
 	}
 	var parts []string
-	for _, key := range []string{"hook_event_name", "final_output", "prompt", "tool_name", "tool_input", "tool_result", "command"} {
-		if value, there := fields[key]; there {
-			parts = append(parts, key+": "+inline(value))
+	first := []string{"hook_event_name", "final_output", "prompt", "tool_name", "tool_input", "tool_result"}
+	rank := func(key string) int { // of the others each stands behind these
+		if i := slices.Index(first, key); i >= 0 {
+			return i
 		}
+		return len(first)
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(fields), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) }) {
+		parts = append(parts, scalar(key)+": "+inline(fields[key]))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }

@@ -114,6 +114,9 @@ func (s *suite) loadSpecs() {
 				s.errorf(n.Place, "spec %s:%s", path, f)
 			}
 		}
+		if len(specs) == 0 && !gate.HasErrors(findings) { // an event, a network object, tests
+			s.errorf(n.Place, "spec %s holds no hooks", path)
+		}
 		for _, spec := range specs {
 			if spec.Kind != gate.AgentSpec && spec.Kind != gate.HookSpec {
 				spec.Name = cmp.Or(s.file.Agent, gate.DefaultAgent)
@@ -283,17 +286,10 @@ func readNamed(path string) ([]byte, error) {
 	return data, err
 }
 
-// pick leaves the cases whose names match, and says how many they are.
-func pick(suites []*suite, only *regexp.Regexp) (left int) {
-	for _, s := range suites {
-		var picked []*testCase
-		for _, c := range s.cases {
-			if only.MatchString(c.Name) {
-				picked = append(picked, c)
-			}
-		}
-		s.cases = picked
-		left += len(picked)
-	}
-	return left
+// pick leaves the cases whose names match, and the suites that have any.
+func pick(suites []*suite, only *regexp.Regexp) []*suite {
+	return slices.DeleteFunc(suites, func(s *suite) bool {
+		s.cases = slices.DeleteFunc(s.cases, func(c *testCase) bool { return !only.MatchString(c.Name) })
+		return len(s.cases) == 0
+	})
 }

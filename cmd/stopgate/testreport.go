@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +26,7 @@ func printSuite(w io.Writer, s *suite, verbose bool) {
 			fmt.Fprintf(w, "--- %s: %s (%s)\n", word, c.Name, inSeconds(c.result.took()))
 		}
 		for _, f := range c.result.failures {
-			fmt.Fprintf(w, "    %s:%d: %s\n", filepath.Base(s.file.Path), f.Line, strings.ReplaceAll(f.Message, "\n", "\n        "))
+			fmt.Fprintf(w, "    %s:%d: %s\n", s.file.Path, f.Line, strings.ReplaceAll(f.Message, "\n", "\n        "))
 		}
 		if verbose {
 			for _, d := range c.result.decisions {
@@ -43,6 +45,9 @@ func printSuite(w io.Writer, s *suite, verbose bool) {
 func told(d gate.Decision) string {
 	var b strings.Builder
 	b.WriteString(string(d.Outcome))
+	if len(d.Hooks) == 0 {
+		b.WriteString(": no hook was asked")
+	}
 	for i, v := range d.Hooks {
 		b.WriteString(map[bool]string{true: ": ", false: ", "}[i == 0])
 		fmt.Fprintf(&b, "%s %s", v.Name, v.Outcome)
@@ -113,12 +118,14 @@ func resultOf(suites []*suite, covered []coverage) testResult {
 	return all
 }
 
-// The form that CI systems read: a suite for each file.
+// The form that CI systems read: a suite for each file. They show classname and
+// name, and take the dots of a classname for levels, so that it has no extension.
 type (
 	junit struct {
 		XMLName  xml.Name     `xml:"testsuites"`
 		Tests    int          `xml:"tests,attr"`
 		Failures int          `xml:"failures,attr"`
+		Time     string       `xml:"time,attr"`
 		Suites   []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
@@ -142,12 +149,35 @@ type (
 	}
 )
 
+// makeRoom finds out before anything is run that a report could not be written, and
+// removes an older one, which would be taken for this run's if that came to none.
+func makeRoom(report string) error {
+	if report == "" {
+		return nil
+	}
+	about, err := os.Lstat(report)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = os.Stat(filepath.Dir(report))
+		return err
+	case err != nil:
+		return err
+	case about.IsDir():
+		return fmt.Errorf("%s is a directory", report)
+	case about.Mode().IsRegular(): // and not /dev/stdout
+		return os.Remove(report)
+	}
+	return nil
+}
+
 func writeJUnit(path string, suites []*suite) error {
 	var all junit
+	var took time.Duration
 	for _, s := range suites {
-		js := junitSuite{Name: s.file.Path, Tests: len(s.cases), Time: fmt.Sprintf("%.3f", s.took().Seconds())}
+		js := junitSuite{Name: s.file.Path, Tests: len(s.cases), Time: junitTime(s.took())}
+		class := strings.TrimSuffix(strings.TrimSuffix(s.file.Path, filepath.Ext(s.file.Path)), ".test")
 		for _, c := range s.cases {
-			jc := junitCase{Class: s.file.Path, Name: c.Name, File: s.file.Path, Line: c.Line, Time: fmt.Sprintf("%.3f", c.result.took().Seconds())}
+			jc := junitCase{Class: class, Name: c.Name, File: s.file.Path, Line: c.Line, Time: junitTime(c.result.took())}
 			if len(c.result.failures) > 0 {
 				js.Failures++
 				jc.Failure = &junitFailure{Message: terminal.Visible(c.result.failures[0].Message)}
@@ -157,12 +187,16 @@ func writeJUnit(path string, suites []*suite) error {
 			}
 			js.Cases = append(js.Cases, jc)
 		}
-		all.Tests, all.Failures = all.Tests+js.Tests, all.Failures+js.Failures
+		all.Tests, all.Failures, took = all.Tests+js.Tests, all.Failures+js.Failures, took+s.took()
 		all.Suites = append(all.Suites, js)
 	}
+	all.Time = junitTime(took)
 	text, err := xml.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, []byte(xml.Header+string(text)+"\n"), 0o644) //nolint:gosec // a report that CI reads as another user
 }
+
+// junitTime is in seconds, without a unit.
+func junitTime(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

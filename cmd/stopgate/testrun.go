@@ -173,7 +173,7 @@ func (t *tester) play(ctx context.Context, s *suite, c *testCase) {
 			return
 		}
 		r.decisions = append(r.decisions, d)
-		stage.check(r, e, d)
+		stage.check(r, e, &ev, d)
 	}
 	checkCounts(r, c.TestCase)
 	stage.checkFiles(r, c.TestCase)

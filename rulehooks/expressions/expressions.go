@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/cost"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/interpreter"
@@ -60,6 +61,7 @@ type Condition struct{ expression }
 // expression is one compiled text.
 type expression struct {
 	text    string
+	tree    *ast.AST
 	program cel.Program
 	adapter types.Adapter
 }
@@ -114,7 +116,7 @@ func (c *Compiler) compile(event gate.EventName, text string) (e expression, kin
 	if err != nil {
 		return e, nil, []Problem{{0, err.Error()}}
 	}
-	return expression{text, program, env.CELTypeAdapter()}, checked.OutputType(), nil
+	return expression{text, checked.NativeRep(), program, env.CELTypeAdapter()}, checked.OutputType(), nil
 }
 
 // maxProblems of one expression are told: what follows the first is often no

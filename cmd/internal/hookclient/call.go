@@ -9,6 +9,7 @@
 package hookclient
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -145,6 +146,9 @@ func (c *call) read() (err error) {
 		return err
 	}
 	c.event, err = c.protocol.Decode(c.payload, c.options)
+	if err != nil && len(bytes.TrimSpace(c.payload)) == 0 {
+		err = fmt.Errorf("standard input is empty, want the payload that %s hands to its hooks, as JSON", c.protocol.Name)
+	}
 	return err
 }
 
