@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -46,6 +47,12 @@ func asEncodingJSON(t *testing.T, doc []byte) {
 	if ok && !maps.EqualFunc(want, got, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 		t.Fatalf("Members of %.80q are %.200q, want %.200q", doc, got, want)
 	}
+	if want, err := decoded(doc); err == nil && json.Valid(doc) {
+		got, ok := Value(doc, len(doc), len(doc), func(digits string) any { return json.Number(digits) })
+		if !ok || !reflect.DeepEqual(got, want) {
+			t.Fatalf("Value of %.80q is %.200v, %v, want %.200v", doc, got, ok, want)
+		}
+	}
 	var text string
 	if json.Unmarshal(doc, &text) == nil && doc[0] == '"' && doc[len(doc)-1] == '"' {
 		if got := Text(doc); got != text {
@@ -53,6 +60,26 @@ func asEncodingJSON(t *testing.T, doc []byte) {
 		}
 		if end := StringEnd(doc, 0); end != len(doc) {
 			t.Fatalf("StringEnd of %.80q is %d, want %d", doc, end, len(doc))
+		}
+	}
+}
+
+func decoded(doc []byte) (v any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	err = dec.Decode(&v)
+	return v, err
+}
+
+func TestValueIsBounded(t *testing.T) {
+	const doc = ` {"a":[1,{"b":"c"}]} ` // five values, the last of them three deep
+	number := func(string) any { return 0 }
+	for _, c := range []struct {
+		most, deep int
+		ok         bool
+	}{{5, 3, true}, {4, 3, false}, {5, 2, false}, {0, 0, false}} {
+		if _, ok := Value([]byte(doc), c.most, c.deep, number); ok != c.ok {
+			t.Errorf("at most %d values, %d deep: %v", c.most, c.deep, ok)
 		}
 	}
 }
