@@ -14,18 +14,30 @@ import (
 const selectCounts = `SELECT stops, prompts, started, prompt_id, reason, context, answer, same FROM counts
 	WHERE session = ? AND agent = ? AND sub_agent = ?`
 
-// Counts reads what the key holds. Without a session there is no ledger.
-func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, error) {
-	var c gate.Counts
+const selectLoop = `SELECT coalesce((SELECT seq FROM erasures WHERE session = ?1), 0) AS erasure,
+	EXISTS (SELECT 1 FROM counts WHERE session = ?2 AND agent = ?3 AND sub_agent = ?4) AS counted`
+
+// Counts reads what the key holds, and the session's last erasure. Without a session
+// there is no ledger.
+func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (c gate.Counts, last gate.Erasure, err error) {
 	if key.Session == "" {
-		return c, nil
+		return c, gate.NeverErased, nil
 	}
-	err := s.countsOf.QueryRowContext(ctx, key.Session, key.Agent, key.SubAgent).
+	var seq int64
+	var counted bool
+	if err := s.loopOf.QueryRowContext(ctx, sumOf(key.Session), key.Session, key.Agent, key.SubAgent).Scan(&seq, &counted); err != nil {
+		return c, gate.NeverErased, explain(err)
+	}
+	last = gate.NeverErased + gate.Erasure(seq)
+	if !counted { // as most are, and the columns of nothing cost as much
+		return c, last, nil
+	}
+	err = s.countsOf.QueryRowContext(ctx, key.Session, key.Agent, key.SubAgent).
 		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason, &c.LastContext, &c.LastAnswer, &c.SameReason)
 	if errors.Is(err, sql.ErrNoRows) {
-		return gate.Counts{}, nil
+		return gate.Counts{}, last, nil
 	}
-	return c, explain(err)
+	return c, last, explain(err)
 }
 
 // Commit stores one decision. Settle is called in the caller's goroutine
