@@ -10,7 +10,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math/bits"
-	"unicode/utf8"
 )
 
 // deepest is how deep encoding/json lets values nest.
@@ -36,18 +35,6 @@ func Members(doc []byte) (m map[string]json.RawMessage, ok bool) {
 		return nil, false
 	}
 	return m, true
-}
-
-// Text is what a valid JSON string stands for: as [json.Unmarshal], it puts U+FFFD
-// for what is not UTF-8.
-func Text(quoted []byte) string {
-	inner := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return string(inner)
-	}
-	var s string
-	_ = json.Unmarshal(quoted, &s) // it is valid
-	return s
 }
 
 // StringEnd is where the string ends that begins at a place of valid JSON.
