@@ -85,11 +85,11 @@ func (w *commit) settle(now gate.Counts) (err error) {
 }
 
 func (w *commit) apply(c *conn) error {
-	known, err := w.look(c)
+	there, err := w.look(c)
 	if err != nil {
 		return err
 	}
-	if w.Erasure != 0 && known.erasure > w.Erasure {
+	if w.Erasure != 0 && there.erasure > w.Erasure {
 		return gate.ErrErased
 	}
 	var key holding
@@ -102,7 +102,7 @@ func (w *commit) apply(c *conn) error {
 	// counts that were rolled back.
 	now := w.Seen
 	if w.Key.Session != "" {
-		now = known.counts
+		now = there.counts
 	}
 	if now != w.Seen && w.Stale != nil && w.Stale(now) {
 		return gate.ErrStale
@@ -115,7 +115,7 @@ func (w *commit) apply(c *conn) error {
 	if err := insert(c, &w.row, w.claim.id); err != nil {
 		return err
 	}
-	if w.row.Session != "" && !known.joined {
+	if w.row.Session != "" && !there.joined {
 		if err := joinSession(c, w.row.Session, w.row.Agent, w.at); err != nil {
 			return err
 		}
