@@ -93,7 +93,7 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	}
 	e.deferred = len(ev.Background) > 0 && m.agent != nil && m.agent.DeferForBackground && ev.Name.hookEvent() == Stop
 
-	e.readErasure(ctx)
+	e.readLedger(ctx)
 	transcript, err := e.attach(ctx)
 	if err != nil {
 		return Decision{}, err
@@ -102,7 +102,6 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 		defer transcript.Close()
 	}
 
-	e.readCounts(ctx)
 	e.readOverride(ctx)
 	e.verdicts = e.evaluate(ctx, transcript)
 	d, err := e.commit(context.WithoutCancel(ctx))
@@ -215,33 +214,26 @@ func (e *evaluation) attach(ctx context.Context) (Transcript, error) {
 // Native is the protocol of POST /v1/evaluate.
 const Native = "native"
 
-// readErasure keeps in mind which erasure of the session was the last, where a
-// hook takes its time or a conversation is to be kept: one that comes meanwhile is
-// to win.
-func (e *evaluation) readErasure(ctx context.Context) {
-	if e.ev.Session == "" || e.ev.Erasure != 0 || len(e.hooks) == 0 && e.ev.InlineTranscript == nil {
-		return
-	}
-	var err error
-	if e.ev.Erasure, err = e.gate.Store.Erasure(ctx, e.ev.Session); err != nil && slices.ContainsFunc(e.hooks, (*Hook).enforced) {
-		e.storeFailed(err)
-	}
-}
-
-// readCounts is where the loop stands. Where no hook is to see it the commit's
-// own reading does: it settles again if the counts are not zero.
-func (e *evaluation) readCounts(ctx context.Context) {
-	claimed := Counts{StopRejections: e.ev.ClaimedRejections, PromptRejections: e.ev.ClaimedRejections}
+// readLedger is where the loop stands, and which erasure of the session was the last:
+// one that comes while a hook takes its time, or a conversation is kept, is to win.
+// Where neither is, the commit's own reading does: it settles again if the counts are
+// not zero.
+func (e *evaluation) readLedger(ctx context.Context) {
 	if !e.counted() {
-		e.seen = claimed
+		e.seen = Counts{StopRejections: e.ev.ClaimedRejections, PromptRejections: e.ev.ClaimedRejections}
+	}
+	if e.ev.Session == "" || len(e.hooks) == 0 && e.ev.InlineTranscript == nil {
 		return
 	}
-	if len(e.hooks) == 0 {
-		return
-	}
-	var err error
-	if e.seen, err = e.gate.Store.Counts(ctx, e.ev.ledgerKey()); err != nil && slices.ContainsFunc(e.hooks, (*Hook).enforced) {
+	counts, erasure, err := e.gate.Store.Counts(ctx, e.ev.ledgerKey())
+	if err != nil && slices.ContainsFunc(e.hooks, (*Hook).enforced) {
 		e.storeFailed(err)
+	}
+	if e.counted() {
+		e.seen = counts
+	}
+	if e.ev.Erasure == 0 { // else it was looked up before anything else was
+		e.ev.Erasure = erasure
 	}
 }
 

@@ -27,10 +27,10 @@ func newMemory() *memory {
 	return &memory{counts: map[LedgerKey]Counts{}, active: map[string]map[string]bool{}, erased: map[string]Erasure{}, overrides: map[string]Override{}}
 }
 
-func (m *memory) Counts(_ context.Context, k LedgerKey) (Counts, error) {
+func (m *memory) Counts(_ context.Context, k LedgerKey) (Counts, Erasure, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.counts[k], m.broken
+	return m.counts[k], NeverErased + m.erased[k.Session], m.broken
 }
 
 func (m *memory) Erasure(_ context.Context, session string) (Erasure, error) {

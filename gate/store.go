@@ -30,10 +30,9 @@ type LedgerKey struct{ Agent, Session, SubAgent string }
 
 // Ledger holds the counts of each loop.
 type Ledger interface {
-	// Counts reads what a key holds; the zero Counts if nothing yet.
-	Counts(ctx context.Context, key LedgerKey) (Counts, error)
-	// Erasure is the last erasure of a session, for a later [Commit].
-	Erasure(ctx context.Context, session string) (Erasure, error)
+	// Counts reads what a key holds, the zero Counts if nothing yet, and before
+	// that the last erasure of its session, for a later [Commit].
+	Counts(ctx context.Context, key LedgerKey) (Counts, Erasure, error)
 	// Commit stores counts and record in one transaction; when it returns nil
 	// both survive kill -9. See [Commit].
 	Commit(ctx context.Context, c Commit) error
@@ -196,6 +195,8 @@ type Sessions interface {
 	// the session, and its name from the audit; nothing to remove is no error. What is
 	// being judged meanwhile does not bring it back: see [Commit.Erasure].
 	EraseSession(ctx context.Context, id string) error
+	// Erasure is the last erasure of a session, for what is no evaluation.
+	Erasure(ctx context.Context, id string) (Erasure, error)
 	// SessionAgents lists the agents that a session belongs to: those of its
 	// events, and those it was claimed for, [Nobody] among them. None of an unknown
 	// one.

@@ -12,9 +12,9 @@ type partly struct {
 	counts, active error
 }
 
-func (p partly) Counts(ctx context.Context, k LedgerKey) (Counts, error) {
+func (p partly) Counts(ctx context.Context, k LedgerKey) (Counts, Erasure, error) {
 	if p.counts != nil {
-		return Counts{}, p.counts
+		return Counts{}, NeverErased, p.counts
 	}
 	return p.memory.Counts(ctx, k)
 }

@@ -291,11 +291,9 @@ func TestAntigravity11FailuresAreRecorded(t *testing.T) {
 // forgetful is a store and a shelf with nothing in them.
 type forgetful struct{ gate.Overrides }
 
-func (forgetful) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) {
-	return gate.Counts{}, nil
+func (forgetful) Counts(context.Context, gate.LedgerKey) (gate.Counts, gate.Erasure, error) {
+	return gate.Counts{}, gate.NeverErased, nil
 }
-
-func (forgetful) Erasure(context.Context, string) (gate.Erasure, error) { return gate.NeverErased, nil }
 
 func (forgetful) Commit(_ context.Context, c gate.Commit) error { c.Settle(c.Seen); return nil }
 

@@ -1,10 +1,11 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"stopgate/internal/jsonscan"
 )
 
 // JSON is a JSON text, redacted: it stays one, and every byte outside a string or
@@ -14,7 +15,7 @@ func (r *Redactor) JSON(doc []byte) []byte {
 	if len(r.finders) == 0 || len(doc) == 0 {
 		return doc
 	}
-	if !json.Valid(doc) {
+	if !jsonscan.Valid(doc) {
 		if clean := r.Text(string(doc)); clean != string(doc) {
 			return []byte(clean)
 		}
@@ -23,8 +24,8 @@ func (r *Redactor) JSON(doc []byte) []byte {
 	var out []byte
 	hits := 0
 	kept := 0 // doc before it is in out
-	eachValue(doc, func(key string, at, end int) {
-		text := textOf(doc[at:end])
+	eachValue(doc, func(key, token string, at, end int) {
+		text := textOf(token)
 		var clean string
 		if hits < mostHits {
 			clean = r.value(key, text)
@@ -44,15 +45,17 @@ func (r *Redactor) JSON(doc []byte) []byte {
 }
 
 // eachValue visits the strings and numbers of valid JSON, names of members too, by
-// their places. key is the name of the member that one is the value of; empty: of none.
-func eachValue(doc []byte, visit func(key string, at, end int)) {
-	before := "" // the string that came last, …
-	key := ""    // … and if a colon followed, the name of what comes next
+// how they are written and where. key is the name of the member that one is the value
+// of; empty: of none.
+func eachValue(doc []byte, visit func(key, token string, at, end int)) {
+	whole := string(doc) // of which tokens are parts, without a copy of each
+	before := ""         // the string that came last, …
+	key := ""            // … and if a colon followed, the name of what comes next
 	for at := 0; at < len(doc); {
 		end := tokenEnd(doc, at)
-		switch token := doc[at:end]; {
+		switch token := whole[at:end]; {
 		case token[0] == '"' || number(token):
-			visit(key, at, end)
+			visit(key, token, at, end)
 			before, key = "", ""
 			if len(token) <= longestName {
 				before = textOf(token)
@@ -116,12 +119,7 @@ func tokenEnd(doc []byte, at int) int {
 	c := doc[at]
 	switch {
 	case c == '"':
-		for at++; doc[at] != '"'; at++ {
-			if doc[at] == '\\' {
-				at++
-			}
-		}
-		return at + 1
+		return jsonscan.StringEnd(doc, at)
 	case c == '-' || digit(c):
 		for at < len(doc) && (wordly(doc[at]) || doc[at] == '-' || doc[at] == '+' || doc[at] == '.') {
 			at++
@@ -131,22 +129,20 @@ func tokenEnd(doc []byte, at int) int {
 	return at + 1
 }
 
-func number(token []byte) bool { return token[0] == '-' || digit(token[0]) }
+func number(token string) bool { return token[0] == '-' || digit(token[0]) }
 
 func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 // textOf is what a string stands for, and of a number its digits.
-func textOf(token []byte) string {
+func textOf(token string) string {
 	if token[0] != '"' {
-		return string(token)
+		return token
 	}
 	inner := token[1 : len(token)-1]
-	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return string(inner)
+	if strings.IndexByte(inner, '\\') < 0 && utf8.ValidString(inner) {
+		return inner
 	}
-	var text string
-	_ = json.Unmarshal(token, &text) // it is valid
-	return text
+	return jsonscan.Text([]byte(token))
 }
 
 // quoted is the text as a JSON string.

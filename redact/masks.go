@@ -114,8 +114,7 @@ func (m Masks) json(doc []byte, depth int) []byte {
 		return m.Text(doc)
 	}
 	out, hits := doc, 0
-	eachValue(doc, func(key string, at, end int) {
-		token := doc[at:end]
+	eachValue(doc, func(key, token string, at, end int) {
 		text := exactText(token)
 		clean := text
 		if hits < mostHits {
@@ -229,13 +228,13 @@ func rewrite(inner []byte, text, clean string) {
 
 // exactText is what a string stands for, and of a number its digits. Bytes that are
 // no UTF-8 stay what they are.
-func exactText(token []byte) string {
+func exactText(token string) string {
 	if token[0] != '"' {
-		return string(token)
+		return token
 	}
-	inner := token[1 : len(token)-1]
+	inner := []byte(token[1 : len(token)-1])
 	if bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner)
+		return token[1 : len(token)-1]
 	}
 	text := make([]byte, 0, len(inner))
 	for len(inner) > 0 {

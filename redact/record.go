@@ -1,10 +1,10 @@
 package redact
 
 import (
-	"encoding/json"
 	"slices"
 
 	"stopgate/gate"
+	"stopgate/internal/jsonscan"
 )
 
 // Record is the record, redacted: payload, reasons, contexts, messages, failures
@@ -62,7 +62,7 @@ func (r *Redactor) evidence(e *gate.Evidence) *gate.Evidence {
 
 // maybeJSON redacts a text that programs may want to read as JSON.
 func (r *Redactor) maybeJSON(text string) string {
-	if text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
+	if text != "" && (text[0] == '{' || text[0] == '[') && jsonscan.Valid([]byte(text)) {
 		return string(r.JSON([]byte(text)))
 	}
 	return r.Text(text)

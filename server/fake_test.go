@@ -59,10 +59,10 @@ func newMemory() *memory {
 		owners: map[string][]string{}, erased: map[string]gate.Erasure{}, overrides: map[string]gate.Override{}}
 }
 
-func (m *memory) Counts(_ context.Context, key gate.LedgerKey) (gate.Counts, error) {
+func (m *memory) Counts(_ context.Context, key gate.LedgerKey) (gate.Counts, gate.Erasure, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.counts[key], m.down
+	return m.counts[key], gate.NeverErased + m.erased[key.Session], m.down
 }
 
 func (m *memory) Erasure(_ context.Context, session string) (gate.Erasure, error) {

@@ -26,7 +26,7 @@ type timed struct {
 }
 
 // Counts implements [gate.Ledger].
-func (t timed) Counts(ctx context.Context, key gate.LedgerKey) (c gate.Counts, err error) {
+func (t timed) Counts(ctx context.Context, key gate.LedgerKey) (c gate.Counts, last gate.Erasure, err error) {
 	defer t.observe("counts", time.Now(), &err)
 	return t.Ledger.Counts(ctx, key)
 }

@@ -26,7 +26,7 @@ func antigravityEvent(host string) gate.EventName {
 func decodeAntigravity(m members, ev *gate.Event) {
 	ev.Session = m.name("environment_id")
 	call := m.object("tool_call")
-	ev.ToolName, ev.ToolInput = call.text("name"), call.raw("args")
+	ev.ToolName, ev.ToolInput = call.text("name"), owned(call.raw("args"))
 	if ev.Name != gate.PostToolUse {
 		return
 	}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"strings"
 
 	"stopgate/gate"
@@ -34,7 +33,7 @@ func decodeAXCode(m members, ev *gate.Event) {
 	}
 	switch {
 	case ev.Name.ForTool():
-		ev.ToolInput = json.RawMessage(inUTF8(ev.Payload))
+		ev.ToolInput = owned(inUTF8(ev.Payload))
 		ev.ToolSucceeded = ev.Name != gate.PostToolUseFailure
 	case ev.Name == gate.UserPromptSubmit:
 		ev.Prompt = m.text("prompt")

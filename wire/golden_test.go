@@ -73,13 +73,16 @@ func golden(t *testing.T, host string, archive *txtar.Archive) *txtar.Archive {
 	if err := json.Unmarshal(options, &opt); err != nil {
 		t.Fatal(err)
 	}
-	ev, err := p.Decode(in, opt)
+	body := bytes.Clone(in)
+	ev, err := p.Decode(body, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(ev.Payload, in) {
 		t.Error("the payload is not kept as it came")
 	}
+	clear(body) // soon another request's: nothing else of the event is a part of it
+	ev.Payload = in
 	out := &txtar.Archive{Comment: archive.Comment, Files: []txtar.File{{Name: "in", Data: in}, {Name: "options", Data: options},
 		{Name: "event", Data: eventJSON(t, ev)}}}
 	if s, ok := AnswerSought(ev); ok {

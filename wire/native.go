@@ -44,7 +44,7 @@ func decodeNative(body []byte, opt Options) (gate.Event, error) {
 	f.flag("stop_hook_active", &ev.ClaimedActive)
 	f.count("stop_rejection_count", &ev.ClaimedRejections)
 	f.text("tool_name", &ev.ToolName)
-	ev.ToolInput = m["tool_input"]
+	ev.ToolInput = owned(m["tool_input"])
 	ev.ToolResult = m.text("tool_result")
 	f.flag("tool_succeeded", &ev.ToolSucceeded)
 	f.text("prompt", &ev.Prompt)
@@ -57,7 +57,7 @@ func decodeNative(body []byte, opt Options) (gate.Event, error) {
 		if t[0] != '"' && t[0] != '[' {
 			f.wrong("transcript", "a string or an array of messages")
 		}
-		ev.InlineTranscript = t
+		ev.InlineTranscript = owned(t)
 	}
 	if opt.Transcript != "" {
 		ev.TranscriptPath, ev.TranscriptSession, ev.TranscriptStale = "", opt.Transcript, opt.Stale

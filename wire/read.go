@@ -11,9 +11,11 @@ import (
 	"unicode/utf8"
 
 	"stopgate/gate"
+	"stopgate/internal/jsonscan"
 )
 
-// members are the fields of a JSON object.
+// members are the fields of a JSON object. They alias what they were read from; of
+// an event nothing does but its Payload, see owned.
 type members map[string]json.RawMessage
 
 // object reads one JSON object. What is not UTF-8 is replaced; of a key given
@@ -26,12 +28,11 @@ func object(body []byte) (members, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return members{}, gate.Errorf(gate.CodeInvalidJSON, "body is empty, want a JSON object")
 	}
-	var m members
-	err := json.Unmarshal(body, &m)
-	if err == nil && m != nil {
+	m, ok := jsonscan.Members(body)
+	if ok {
 		return m, nil
 	}
-	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &m))
 	if !ok {
 		return nil, gate.Errorf(gate.CodeInvalidJSON, "body is not a JSON object")
 	}
@@ -104,17 +105,17 @@ func (m members) text(keys ...string) string {
 	return string(raw)
 }
 
+// owned is a member that goes into an event as it is: whoever sees the event may keep
+// it, while the body is another request's soon.
+func owned(raw json.RawMessage) json.RawMessage { return bytes.Clone(raw) }
+
 // stringOf is what a member of an object that was read stands for, if it is a
-// string. That it is valid was found out when its object was read, and what has no
-// backslash stands for itself.
+// string. That it is valid was found out when its object was read.
 func stringOf(raw json.RawMessage) (s string, ok bool) {
-	if len(raw) < 2 || raw[0] != '"' {
+	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
 	}
-	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner), true
-	}
-	return s, json.Unmarshal(raw, &s) == nil
+	return jsonscan.Text(raw), true
 }
 
 // name is a member that names something of the host's, bounded as those of
@@ -132,10 +133,7 @@ func (m members) name(keys ...string) string {
 
 // object is a member that is an object, else nil.
 func (m members) object(keys ...string) members {
-	var o members
-	if json.Unmarshal(m.raw(keys...), &o) != nil {
-		return nil
-	}
+	o, _ := jsonscan.Members(m.raw(keys...))
 	return o
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stopgate/gate"
+	"stopgate/internal/jsonscan"
 )
 
 // decodeTool reads one tool call and what became of it.
@@ -46,9 +47,9 @@ func says(raw json.RawMessage) bool {
 // toolInput is the arguments; a string that holds an object of them, as some
 // versions of Copilot send, is opened.
 func toolInput(raw json.RawMessage) json.RawMessage {
-	var inner string
-	if json.Unmarshal(raw, &inner) != nil || !strings.HasPrefix(inner, "{") || !json.Valid([]byte(inner)) {
-		return raw
+	inner, _ := stringOf(raw)
+	if !strings.HasPrefix(inner, "{") || !jsonscan.Valid([]byte(inner)) {
+		return owned(raw)
 	}
 	return json.RawMessage(inner)
 }
@@ -72,8 +73,7 @@ func (r *resultReader) text(raw json.RawMessage, depth int) string {
 	case len(raw) == 0 || string(raw) == "null":
 		return ""
 	case raw[0] == '"':
-		var s string
-		if json.Unmarshal(raw, &s) == nil {
+		if s, ok := stringOf(raw); ok {
 			return s
 		}
 	case depth == deepest:
@@ -82,8 +82,7 @@ func (r *resultReader) text(raw json.RawMessage, depth int) string {
 			return s
 		}
 	case raw[0] == '{':
-		var o members
-		if json.Unmarshal(raw, &o) == nil {
+		if o, ok := jsonscan.Members(raw); ok {
 			return r.object(raw, o, depth+1)
 		}
 	}

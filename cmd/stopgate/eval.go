@@ -248,11 +248,9 @@ func printDecision(w io.Writer, d gate.Decision) error {
 // noStore is the store of a single decision that counts nothing.
 type noStore struct{}
 
-func (noStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) {
-	return gate.Counts{}, nil
+func (noStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, gate.Erasure, error) {
+	return gate.Counts{}, gate.NeverErased, nil
 }
-
-func (noStore) Erasure(context.Context, string) (gate.Erasure, error) { return gate.NeverErased, nil }
 
 func (noStore) Commit(_ context.Context, c gate.Commit) error {
 	c.Settle(c.Seen)

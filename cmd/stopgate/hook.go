@@ -88,11 +88,9 @@ func (c hookCommand) decideHere(ctx context.Context, p process, ev gate.Event, l
 // lostStore is a store that did not open: what it is asked fails as that did.
 type lostStore struct{ err error }
 
-func (s lostStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) {
-	return gate.Counts{}, s.err
+func (s lostStore) Counts(context.Context, gate.LedgerKey) (gate.Counts, gate.Erasure, error) {
+	return gate.Counts{}, 0, s.err
 }
-
-func (s lostStore) Erasure(context.Context, string) (gate.Erasure, error) { return 0, s.err }
 
 func (s lostStore) Commit(context.Context, gate.Commit) error { return s.err }
 

@@ -144,7 +144,7 @@ func holdings(t *testing.T, s namedStore, texts *transcripts.Store) held {
 	var err error
 	h.Session, err = s.Session(ctx, hostile)
 	check(err)
-	h.Counts, err = s.Counts(ctx, gate.LedgerKey{Agent: "builder", Session: hostile, SubAgent: "x"})
+	h.Counts, _, err = s.Counts(ctx, gate.LedgerKey{Agent: "builder", Session: hostile, SubAgent: "x"})
 	check(err)
 	h.Specs, err = s.CurrentSpecs(ctx)
 	check(err)

@@ -165,7 +165,9 @@ func newPast(r gate.Record) past {
 }
 
 // Counts implements [gate.Ledger].
-func (p past) Counts(context.Context, gate.LedgerKey) (gate.Counts, error) { return p.counts, nil }
+func (p past) Counts(context.Context, gate.LedgerKey) (gate.Counts, gate.Erasure, error) {
+	return p.counts, gate.NeverErased, nil
+}
 
 // Active implements [gate.Activations].
 func (p past) Active(context.Context, string) (map[string]bool, error) { return p.switched, nil }

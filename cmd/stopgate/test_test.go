@@ -156,7 +156,7 @@ func TestCaseLedgerSettlesWithWhatIsThere(t *testing.T) {
 		if err := l.Commit(t.Context(), gate.Commit{Key: key, Settle: rejected}); err != nil {
 			t.Fatal(err)
 		}
-		if counts, err := l.Counts(t.Context(), key); err != nil || counts.StopRejections != want {
+		if counts, _, err := l.Counts(t.Context(), key); err != nil || counts.StopRejections != want {
 			t.Errorf("counts are %+v, error %v, want %d", counts, err, want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestCaseLedgerSettlesWithWhatIsThere(t *testing.T) {
 	if err := l.Commit(t.Context(), gate.Commit{Key: gate.LedgerKey{Agent: "a"}, Settle: rejected}); err != nil {
 		t.Fatal(err)
 	}
-	if counts, _ := l.Counts(t.Context(), gate.LedgerKey{Agent: "a"}); counts != (gate.Counts{}) {
+	if counts, _, _ := l.Counts(t.Context(), gate.LedgerKey{Agent: "a"}); counts != (gate.Counts{}) {
 		t.Errorf("without a session %+v was counted", counts)
 	}
 }

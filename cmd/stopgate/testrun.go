@@ -313,10 +313,10 @@ type caseLedger struct {
 func newCaseLedger() *caseLedger { return &caseLedger{counts: map[gate.LedgerKey]gate.Counts{}} }
 
 // Counts implements [gate.Ledger].
-func (l *caseLedger) Counts(_ context.Context, key gate.LedgerKey) (gate.Counts, error) {
+func (l *caseLedger) Counts(_ context.Context, key gate.LedgerKey) (gate.Counts, gate.Erasure, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.counts[key], nil
+	return l.counts[key], gate.NeverErased, nil
 }
 
 // Commit implements [gate.Ledger].

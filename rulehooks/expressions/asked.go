@@ -1,11 +1,11 @@
 package expressions
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -14,6 +14,7 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 
 	"stopgate/gate"
+	"stopgate/internal/jsonscan"
 	"stopgate/rulehooks/shell"
 )
 
@@ -209,15 +210,12 @@ func valueOf(input json.RawMessage) (map[string]any, error) {
 	if len(input) > maxText {
 		return nil, fmt.Errorf("tool_input has %d bytes, more than the %d that can be asked about", len(input), maxText)
 	}
-	if input = bytes.TrimSpace(input); !json.Valid(input) {
+	if !jsonscan.Valid(input) {
 		return map[string]any{}, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(input))
-	dec.UseNumber()
-	r := valueReader{Decoder: dec}
-	v, err := r.value(0)
-	if err != nil {
-		return nil, err
+	v, ok := jsonscan.Value(input, maxValues, maxNested, number)
+	if !ok {
+		return nil, fmt.Errorf("tool_input holds more than %d values, or nests them deeper than %d", maxValues, maxNested)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -228,68 +226,12 @@ func valueOf(input json.RawMessage) (map[string]any, error) {
 	return map[string]any{"value": v}, nil
 }
 
-// valueReader reads JSON that is known to be some.
-type valueReader struct {
-	*json.Decoder
-	values int
-}
-
-func (r *valueReader) value(depth int) (any, error) {
-	if r.values++; r.values > maxValues || depth > maxNested {
-		return nil, fmt.Errorf("tool_input holds more than %d values, or nests them deeper than %d", maxValues, maxNested)
-	}
-	token, err := r.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch token := token.(type) {
-	case json.Number:
-		return number(token), nil
-	case json.Delim:
-		if token == '[' {
-			return r.list(depth)
-		}
-		return r.object(depth)
-	}
-	return token, nil
-}
-
-func (r *valueReader) list(depth int) (any, error) {
-	list := []any{}
-	for r.More() {
-		v, err := r.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	_, err := r.Token()
-	return list, err
-}
-
-func (r *valueReader) object(depth int) (any, error) {
-	members := map[string]any{}
-	for r.More() {
-		name, err := r.Token()
-		if err != nil {
-			return nil, err
-		}
-		v, err := r.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		members[name.(string)] = v // a token before a value is a text
-	}
-	_, err := r.Token()
-	return members, err
-}
-
-func number(n json.Number) any {
-	if !strings.ContainsAny(n.String(), ".eE") {
-		if i, err := n.Int64(); err == nil {
+func number(digits string) any {
+	if !strings.ContainsAny(digits, ".eE") {
+		if i, err := strconv.ParseInt(digits, 10, 64); err == nil {
 			return i
 		}
 	}
-	f, _ := n.Float64() // beyond a double: infinite, as everywhere
+	f, _ := strconv.ParseFloat(digits, 64) // beyond a double: infinite, as everywhere
 	return f
 }

@@ -63,7 +63,7 @@ func TestServerCrashes(t *testing.T) {
 			t.Errorf("record %d was acknowledged and is not there", n)
 		}
 	}
-	counts, err := all[0].Counts(t.Context(), key)
+	counts, _, err := all[0].Counts(t.Context(), key)
 	if err != nil || counts.StopRejections != len(seen) || !seen[len(seen)] {
 		t.Errorf("%d are counted (%v), %d recorded", counts.StopRejections, err, len(seen))
 	}

@@ -66,7 +66,7 @@ func TestImportAllOrNothing(t *testing.T) {
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("import: %v, want %q", err, c.says)
 			}
-			counts, countsErr := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: "s"})
+			counts, _, countsErr := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: "s"})
 			state, stateErr := s.TextState(t.Context(), [32]byte{1})
 			if countsErr != nil || stateErr != nil || (counts.StopRejections == 1) != (err == nil) || (state.Bytes == 4) != (err == nil) {
 				t.Errorf("it holds %+v and %+v (%v, %v)", counts, state, countsErr, stateErr)
@@ -108,7 +108,7 @@ func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 			if err := s.Import(t.Context(), dumpOf(nil), oneText(nil), func() {}); gate.CodeOf(err) != gate.CodeConflict {
 				t.Errorf("import: %v, want a conflict", err)
 			}
-			if counts, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: "s"}); err != nil || counts != (gate.Counts{}) {
+			if counts, _, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: "s"}); err != nil || counts != (gate.Counts{}) {
 				t.Errorf("it holds %+v (%v)", counts, err)
 			}
 		})

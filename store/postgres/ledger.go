@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,16 +18,23 @@ const (
 	selectCounts = `SELECT stops, prompts, started, prompt_id, reason, context, answer, same FROM stopgate.counts WHERE ` + countsKey
 )
 
-// Counts reads what the key holds. Without a session there is no ledger.
-func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (counts gate.Counts, err error) {
+// Counts reads what the key holds, and the session's last erasure. Without a session
+// there is no ledger.
+func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (counts gate.Counts, last gate.Erasure, err error) {
 	if key.Session == "" {
-		return counts, nil
+		return counts, gate.NeverErased, nil
 	}
 	err = s.read(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		counts, err = scanCounts(conn.QueryRow(ctx, selectCounts, bytesOf(key.Session), bytesOf(key.Agent), bytesOf(key.SubAgent)))
-		return err
+		var both pgx.Batch
+		both.Queue(selectErasure, bytesOf(key.Session))
+		both.Queue(selectCounts, bytesOf(key.Session), bytesOf(key.Agent), bytesOf(key.SubAgent))
+		answers := conn.SendBatch(ctx, &both)
+		if last, err = scanErasure(answers.QueryRow()); err == nil {
+			counts, err = scanCounts(answers.QueryRow())
+		}
+		return cmp.Or(err, answers.Close())
 	})
-	return counts, err
+	return counts, last, err
 }
 
 // scanCounts is the row's counts; the zero value where there is none.

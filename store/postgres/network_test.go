@@ -66,7 +66,7 @@ func TestLostAnswer(t *testing.T) {
 				if err != nil || r.StopRejectionCount != 1 {
 					t.Errorf("record has the count %d (%v), want 1", r.StopRejectionCount, err)
 				}
-				if counts, err := direct.Counts(t.Context(), key); session != "" && (err != nil || counts.StopRejections != 1) {
+				if counts, _, err := direct.Counts(t.Context(), key); session != "" && (err != nil || counts.StopRejections != 1) {
 					t.Errorf("%d counted (%v), want 1", counts.StopRejections, err)
 				}
 				if held, err := direct.Reserve(t.Context(), request, time.Minute); err != nil || held.Evaluation != storetest.ID(1) {
@@ -87,7 +87,7 @@ func TestBrokenConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.cut()
-		if counts, err := s.Counts(t.Context(), key); err != nil || counts.StopRejections != n+1 {
+		if counts, _, err := s.Counts(t.Context(), key); err != nil || counts.StopRejections != n+1 {
 			t.Errorf("after the cut %d are counted (%v), want %d", counts.StopRejections, err, n+1)
 		}
 		p.cut()
@@ -136,7 +136,7 @@ func calls(s *Store) map[string]func(context.Context) error {
 		"ping":   s.Ping,
 		"commit": func(ctx context.Context) error { return s.Commit(ctx, rejecting(gate.LedgerKey{}, gate.Counts{}, 1)) },
 		"counts": func(ctx context.Context) error {
-			_, err := s.Counts(ctx, gate.LedgerKey{Session: "s"})
+			_, _, err := s.Counts(ctx, gate.LedgerKey{Session: "s"})
 			return err
 		},
 	}

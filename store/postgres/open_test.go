@@ -170,7 +170,7 @@ func TestReasonsBecomeMarks(t *testing.T) {
 	postgrestest.Exec(t, url, `INSERT INTO stopgate.counts VALUES ('s', 'a', '', 2, 1, true, 'p', 'räson', '', '', 1), ('t', 'a', '', 0, 0, true, '', '', '', '', 0)`)
 	postgrestest.Exec(t, url, string(script))
 	for session, want := range map[string]string{"s": gate.MarkHead("räson"), "t": ""} {
-		if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: session}); err != nil || got.LastReason != want {
+		if got, _, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: session}); err != nil || got.LastReason != want {
 			t.Errorf("%s: reason %q (%v), want %q", session, got.LastReason, err, want)
 		}
 	}

@@ -124,7 +124,7 @@ func TestReplicasCount(t *testing.T) {
 		})
 	}
 	running.Wait()
-	counts, err := all[0].Counts(t.Context(), key)
+	counts, _, err := all[0].Counts(t.Context(), key)
 	if want := len(all) * each % 7; err != nil || counts.StopRejections != want {
 		t.Errorf("%d are counted (%v), want %d", counts.StopRejections, err, want)
 	}

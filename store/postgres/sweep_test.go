@@ -56,7 +56,7 @@ func TestRetentionOfSessions(t *testing.T) {
 		}
 		for _, session := range []string{"gone", "conversation", "young", "uploaded"} {
 			agents, err := s.SessionAgents(t.Context(), session)
-			counts, failed := s.Counts(t.Context(), gate.LedgerKey{Session: session, Agent: "builder"})
+			counts, _, failed := s.Counts(t.Context(), gate.LedgerKey{Session: session, Agent: "builder"})
 			if err := errors.Join(err, failed); err != nil {
 				t.Fatal(err)
 			}

@@ -63,7 +63,7 @@ func TestAzure38CountsSurviveARestart(t *testing.T) {
 	}
 	s := open(t, sqlite.Options{Dir: dir, Lock: true})
 	want := gate.Counts{StopRejections: 3, PromptRejections: 3, LastReason: gate.MarkHead("run the tests"), SameReason: 3}
-	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "s1"}); err != nil || got != want {
+	if got, _, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "s1"}); err != nil || got != want {
 		t.Errorf("counts are %+v (%v), want %+v", got, err, want)
 	}
 }
@@ -90,7 +90,7 @@ func TestAzure38SameIdempotencyKeyCountsOnce(t *testing.T) {
 	if _, err := g.Decide(t.Context(), ev, gate.Options{Idempotency: other}); gate.CodeOf(err) != gate.CodeIdempotencyMismatch {
 		t.Errorf("the key with another body: %v, want a mismatch", err)
 	}
-	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "s1"}); err != nil || got.StopRejections != 1 {
+	if got, _, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "s1"}); err != nil || got.StopRejections != 1 {
 		t.Errorf("counted %d times (%v), want once", got.StopRejections, err)
 	}
 	r, err := s.Record(t.Context(), held.Evaluation)

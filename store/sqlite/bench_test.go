@@ -63,7 +63,7 @@ func BenchmarkCommitCounted(b *testing.B) {
 	body := payload(433)
 	parallel(b, 64, func(n int) error {
 		key := gate.LedgerKey{Agent: "builder", Session: fmt.Sprint("s", n%64)}
-		seen, err := s.Counts(context.Background(), key)
+		seen, _, err := s.Counts(context.Background(), key)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -15,18 +14,30 @@ import (
 const selectCounts = `SELECT stops, prompts, started, prompt_id, reason, context, answer, same FROM counts
 	WHERE session = ? AND agent = ? AND sub_agent = ?`
 
-// Counts reads what the key holds. Without a session there is no ledger.
-func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (gate.Counts, error) {
-	var c gate.Counts
+const selectLoop = `SELECT coalesce((SELECT seq FROM erasures WHERE session = ?1), 0) AS erasure,
+	EXISTS (SELECT 1 FROM counts WHERE session = ?2 AND agent = ?3 AND sub_agent = ?4) AS counted`
+
+// Counts reads what the key holds, and the session's last erasure. Without a session
+// there is no ledger.
+func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (c gate.Counts, last gate.Erasure, err error) {
 	if key.Session == "" {
-		return c, nil
+		return c, gate.NeverErased, nil
 	}
-	err := s.countsOf.QueryRowContext(ctx, key.Session, key.Agent, key.SubAgent).
+	var seq int64
+	var counted bool
+	if err := s.loopOf.QueryRowContext(ctx, sumOf(key.Session), key.Session, key.Agent, key.SubAgent).Scan(&seq, &counted); err != nil {
+		return c, gate.NeverErased, explain(err)
+	}
+	last = gate.NeverErased + gate.Erasure(seq)
+	if !counted { // as most are, and the columns of nothing cost as much
+		return c, last, nil
+	}
+	err = s.countsOf.QueryRowContext(ctx, key.Session, key.Agent, key.SubAgent).
 		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason, &c.LastContext, &c.LastAnswer, &c.SameReason)
 	if errors.Is(err, sql.ErrNoRows) {
-		return gate.Counts{}, nil
+		return gate.Counts{}, last, nil
 	}
-	return c, explain(err)
+	return c, last, explain(err)
 }
 
 // Commit stores one decision. Settle is called in the caller's goroutine
@@ -74,14 +85,15 @@ func (w *commit) settle(now gate.Counts) (err error) {
 }
 
 func (w *commit) apply(c *conn) error {
-	if w.Erasure != 0 {
-		if erased, err := erasedSince(c, w.row.Session, w.Erasure); err != nil || erased {
-			return cmp.Or(err, error(gate.ErrErased))
-		}
+	there, err := w.look(c)
+	if err != nil {
+		return err
+	}
+	if w.Erasure != 0 && there.erasure > w.Erasure {
+		return gate.ErrErased
 	}
 	var key holding
 	if w.claim.id != nil {
-		var err error
 		if key, err = w.claim.unanswered(c); err != nil {
 			return err
 		}
@@ -90,10 +102,7 @@ func (w *commit) apply(c *conn) error {
 	// counts that were rolled back.
 	now := w.Seen
 	if w.Key.Session != "" {
-		var err error
-		if now, err = readCounts(c, w.Key); err != nil {
-			return err
-		}
+		now = there.counts
 	}
 	if now != w.Seen && w.Stale != nil && w.Stale(now) {
 		return gate.ErrStale
@@ -106,7 +115,7 @@ func (w *commit) apply(c *conn) error {
 	if err := insert(c, &w.row, w.claim.id); err != nil {
 		return err
 	}
-	if w.row.Session != "" {
+	if w.row.Session != "" && !there.joined {
 		if err := joinSession(c, w.row.Session, w.row.Agent, w.at); err != nil {
 			return err
 		}
@@ -120,6 +129,41 @@ func (w *commit) apply(c *conn) error {
 		return w.claim.answer(c, key, w.row.ID)
 	}
 	return nil
+}
+
+// known is what the store holds that a commit builds on.
+type known struct {
+	erasure gate.Erasure // 0: none is remembered
+	counts  gate.Counts
+	joined  bool // the session belongs to the agent already
+}
+
+const selectKnown = `SELECT (SELECT seq FROM erasures WHERE session = ?1) AS erasure,
+	EXISTS (SELECT 1 FROM session_agents WHERE session = ?2 AND agent = ?3) AS joined,
+	EXISTS (SELECT 1 FROM counts WHERE session = ?4 AND agent = ?5 AND sub_agent = ?6) AS counted`
+
+// look reads it in one statement: of most events there is no erasure and no count,
+// and each further statement costs more than what it finds.
+func (w *commit) look(c *conn) (k known, err error) {
+	if w.row.Session == "" && w.Key.Session == "" {
+		return known{}, nil
+	}
+	var sum any // NULL: not asked for
+	if w.Erasure != 0 {
+		sum = sumOf(w.row.Session)
+	}
+	var v [3]driver.Value
+	if _, err := c.row(v[:], selectKnown, sum, w.row.Session, w.row.Agent, w.Key.Session, w.Key.Agent, w.Key.SubAgent); err != nil {
+		return known{}, err
+	}
+	if seq, found := v[0].(int64); found {
+		k.erasure = gate.NeverErased + gate.Erasure(seq)
+	}
+	k.joined = v[1].(int64) != 0
+	if v[2].(int64) != 0 {
+		k.counts, err = readCounts(c, w.Key)
+	}
+	return k, err
 }
 
 func readCounts(c *conn, key gate.LedgerKey) (gate.Counts, error) {

@@ -63,6 +63,7 @@ type Store struct {
 	identity   os.FileInfo // of file, as it was opened
 	claim      *claim      // nil without Lock
 	reads      *sql.DB
+	loopOf     *sql.Stmt
 	countsOf   *sql.Stmt
 	activeOf   *sql.Stmt
 	overrideOf *sql.Stmt
@@ -125,6 +126,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return fmt.Errorf("store: %w", err)
 	}
 	if s.reads, err = openReads(s.file); err != nil {
+		return explain(err)
+	}
+	if s.loopOf, err = s.reads.PrepareContext(ctx, selectLoop); err != nil {
 		return explain(err)
 	}
 	if s.countsOf, err = s.reads.PrepareContext(ctx, selectCounts); err != nil {

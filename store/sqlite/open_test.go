@@ -250,7 +250,7 @@ func TestOlderDatabasesAreMigrated(t *testing.T) {
 	defer s.Close()
 	want := gate.Counts{StopRejections: 2, PromptRejections: 1, Started: true, LastPromptID: "p",
 		LastReason: gate.MarkHead("run the tests")}
-	if got, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: "s"}); err != nil || got != want {
+	if got, _, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "a", Session: "s"}); err != nil || got != want {
 		t.Errorf("counts are %+v (%v), want %+v", got, err, want)
 	}
 	record, err := s.Record(t.Context(), "e")

@@ -57,7 +57,7 @@ func child(t *testing.T, job, dir string) (*exec.Cmd, io.Reader) {
 // settle, commit.
 func rejectOnce(ctx context.Context, s *sqlite.Store, session string) (id string, err error) {
 	key := gate.LedgerKey{Agent: "builder", Session: session}
-	seen, err := s.Counts(ctx, key)
+	seen, _, err := s.Counts(ctx, key)
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,7 @@ func TestKilled(t *testing.T) {
 				t.Errorf("session %s: acknowledged record %s is lost", session, id)
 			}
 		}
-		counts, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: session})
+		counts, _, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: session})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestProcessesShare(t *testing.T) {
 		}
 	}
 	s := open(t, sqlite.Options{Dir: dir})
-	counts, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "shared"})
+	counts, _, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: "shared"})
 	if err != nil {
 		t.Fatal(err)
 	}

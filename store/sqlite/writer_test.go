@@ -320,7 +320,7 @@ func TestLockedByAnother(t *testing.T) {
 	if err := s.Commit(ctx, plainCommit(5)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("commit of a caller with less patience: %v", err)
 	}
-	if _, err := s.Counts(t.Context(), gate.LedgerKey{Session: "s"}); err != nil {
+	if _, _, err := s.Counts(t.Context(), gate.LedgerKey{Session: "s"}); err != nil {
 		t.Errorf("a read waits for a foreign write: %v", err)
 	}
 	for range 3 {
@@ -383,7 +383,7 @@ func TestRolledBackCounts(t *testing.T) {
 	if stored != nil {
 		t.Fatal(stored)
 	}
-	counts, err := s.Counts(t.Context(), key)
+	counts, _, err := s.Counts(t.Context(), key)
 	if err != nil || counts.StopRejections != 1 {
 		t.Errorf("%d rejections counted (%v), want 1", counts.StopRejections, err)
 	}

@@ -123,7 +123,7 @@ func concurrency(t *testing.T, s gate.Store) {
 	for w := range workers {
 		running.Go(func() {
 			for i := range each {
-				seen, err := s.Counts(t.Context(), shared)
+				seen, _, err := s.Counts(t.Context(), shared)
 				if err == nil {
 					err = s.Commit(t.Context(), rejection(shared, seen, 1+w*each+i))
 				}
@@ -209,7 +209,7 @@ func cancelled(t *testing.T, s gate.Store) {
 		} else { // somewhere in the middle
 			time.AfterFunc(time.Duration(n)*20*time.Microsecond, cancel)
 		}
-		seen, err := s.Counts(t.Context(), key)
+		seen, _, err := s.Counts(t.Context(), key)
 		wantNoError(t, err)
 		err = s.Commit(ctx, rejection(key, seen, 1+n))
 		cancel()
@@ -234,7 +234,7 @@ func closing(t *testing.T, s gate.Store) {
 	if err := s.Ping(t.Context()); err == nil {
 		t.Error("a closed store answered a ping")
 	}
-	if _, err := s.Counts(t.Context(), gate.LedgerKey{Session: "s1"}); err == nil {
+	if _, _, err := s.Counts(t.Context(), gate.LedgerKey{Session: "s1"}); err == nil {
 		t.Error("a closed store read counts")
 	}
 }

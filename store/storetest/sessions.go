@@ -89,6 +89,9 @@ func erasedWhileJudged(t *testing.T, s gate.Store) {
 		t.Helper()
 		e, err := s.Erasure(t.Context(), session)
 		wantNoError(t, err)
+		if _, told, err := s.Counts(t.Context(), gate.LedgerKey{Agent: "builder", Session: session}); err != nil || told != e {
+			t.Errorf("with the counts the erasure is %d, %v, want %d", told, err, e)
+		}
 		return e
 	}
 	request := gate.Request{Key: gate.IdempotencyKey{Credential: "c", Key: "k"}}

@@ -131,7 +131,7 @@ func rejection(key gate.LedgerKey, seen gate.Counts, n int) gate.Commit {
 
 func wantCounts(t testing.TB, s gate.Store, key gate.LedgerKey, want gate.Counts) {
 	t.Helper()
-	got, err := s.Counts(t.Context(), key)
+	got, _, err := s.Counts(t.Context(), key)
 	if err != nil {
 		t.Fatalf("counts of %+v: %v", key, err)
 	}
