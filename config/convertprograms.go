@@ -170,13 +170,6 @@ func (r *textReader) printf(args []string) {
 
 var oneLine = regexp.MustCompile(`\A%s(?:\\n)?\z`)
 
-// plainBeginning reports whether a text begins like no object, whatever stands
-// before or behind it.
-func plainBeginning(text string) bool {
-	text = strings.TrimLeft(text, " \t\r\n")
-	return text != "" && text[0] > ' ' && text[0] < 0x7f && text[0] != '{' && text[0] != '\\'
-}
-
 // cat shows files, of which some may hold an answer.
 func (r *textReader) cat(args []string) {
 	for _, name := range args {

@@ -92,10 +92,10 @@ func (r *textReader) unsure(format string, args ...any) {
 // add takes in a text of a language, which lies in a directory.
 func (r *textReader) add(text string, l language, dir string, s streams) {
 	r.write(text)
-	switch {
-	case l == shellText:
+	switch l {
+	case shellText:
 		r.shell(text, s)
-	case l == otherText:
+	case otherText:
 		r.unsure("it runs a program in another language than shell, Python or JavaScript")
 	default:
 		r.simple(text, l, dir)
@@ -107,7 +107,7 @@ func (r *textReader) add(text string, l language, dir string, s streams) {
 // stands there. raw: backslashes stand for themselves.
 func (r *textReader) prints(text string, raw bool) {
 	switch start := strings.TrimLeft(text, " \t\r\n"); {
-	case start == "", start[0] > ' ' && start[0] < 0x7f && start[0] != '{' && start[0] != '\\':
+	case start == "", plainBeginning(start):
 	case !raw && strings.Contains(start, `\`), strings.Contains(start, unplain):
 		r.unsure("it prints a text that is put together as it runs")
 	default:
@@ -119,6 +119,13 @@ func (r *textReader) prints(text string, raw bool) {
 		}
 		r.says = append(r.says, docs[0])
 	}
+}
+
+// plainBeginning reports whether a text begins like no object, whatever stands
+// before or behind it.
+func plainBeginning(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return text != "" && text[0] > ' ' && text[0] < 0x7f && text[0] != '{' && text[0] != '\\'
 }
 
 // language is that of a script.

@@ -106,7 +106,7 @@ func (s *projectScripts) names(dir string) ([]string, bool) {
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(maxNames)
-	return names, (err == nil || err == io.EOF) && len(names) < maxNames
+	return names, (err == nil || errors.Is(err, io.EOF)) && len(names) < maxNames
 }
 
 // open opens what lies in the project.
