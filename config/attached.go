@@ -64,7 +64,7 @@ func keepSettings(n *node, hooks []gate.Hook, f *findings, whole json.RawMessage
 	if !onlyHooks(n, kept) {
 		return whole
 	}
-	return n.ordered(nil)
+	return n.ordered()
 }
 
 // ReadPlayed reads the hooks of a file as run-hooks plays them, on the machine of

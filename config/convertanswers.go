@@ -11,8 +11,19 @@ import (
 // wording is an answer in words that holds the agent back.
 type wording struct {
 	shown  string
+	at     []string               // the members that it stands in
 	member func(text string) bool // whether a script has what the answer stands in
 	value  *regexp.Regexp         // the word that it is
+}
+
+// is reports whether an object is this answer.
+func (w wording) is(object *node) bool {
+	for _, name := range w.at {
+		if object = object.find(name); object == nil {
+			return false
+		}
+	}
+	return object.text != "" && w.value.FindString(object.text) == object.text
 }
 
 func hasMember(pattern string) func(string) bool { return regexp.MustCompile(pattern).MatchString }
@@ -37,18 +48,22 @@ var (
 	permission                   = regexp.MustCompile(`\bpermissionDecision\b`)
 	decides                      = hasMember(`\bdecision\b`)
 	denyWord, blockWord, askWord = regexp.MustCompile(`\bdeny\b`), regexp.MustCompile(`\bblock\b`), regexp.MustCompile(`\b(?:ask|defer)\b`)
-	// anyVerdict is a word that some system takes for a verdict.
-	anyVerdict = regexp.MustCompile(`\b(?:allow|approve|deny|block|ask|defer)\b`)
+	falseWord                    = regexp.MustCompile(`(?i)\bfalse\b`)
+	inDecision                   = []string{"decision"}
+	inPermission                 = []string{"permissionDecision"}
+	inNested                     = []string{hookOutput, "permissionDecision"}
 
-	saysDeny      = wording{`{"decision":"deny"}`, decides, denyWord}
-	saysBlock     = wording{`{"decision":"block"}`, decides, blockWord}
-	saysAsk       = wording{`{"decision":"ask"}`, decides, askWord}
-	saysNotOK     = wording{`{"ok":false}`, hasMember(`\bok\b` + assigned), regexp.MustCompile(``)}
-	saysFlat      = wording{`{"permissionDecision":"deny"}`, flat, denyWord}
-	saysFlatAsk   = wording{`{"permissionDecision":"ask"}`, flat, askWord}
-	saysNested    = wording{`{"hookSpecificOutput":{"permissionDecision":"deny"}}`, nested, denyWord}
-	saysNestedAsk = wording{`{"hookSpecificOutput":{"permissionDecision":"ask"}}`, nested, askWord}
-	saysHalt      = wording{`{"continue":false}`, hasMember(`\bcontinue\b` + assigned), regexp.MustCompile(`(?i)\bfalse\b`)}
+	saysDeny      = wording{`{"decision":"deny"}`, inDecision, decides, denyWord}
+	saysBlock     = wording{`{"decision":"block"}`, inDecision, decides, blockWord}
+	saysAsk       = wording{`{"decision":"ask"}`, inDecision, decides, regexp.MustCompile(`\bask\b`)}
+	saysNotOK     = wording{`{"ok":false}`, []string{"ok"}, hasMember(`\bok\b` + assigned), falseWord}
+	saysFlat      = wording{`{"permissionDecision":"deny"}`, inPermission, flat, denyWord}
+	saysFlatAsk   = wording{`{"permissionDecision":"ask"}`, inPermission, flat, askWord}
+	saysNested    = wording{`{"hookSpecificOutput":{"permissionDecision":"deny"}}`, inNested, nested, denyWord}
+	saysNestedAsk = wording{`{"hookSpecificOutput":{"permissionDecision":"ask"}}`, inNested, nested, askWord}
+	saysHalt      = wording{`{"continue":false}`, []string{"continue"}, hasMember(`\bcontinue\b` + assigned), falseWord}
+	// saysMore keeps a turn of Claude Code going, also alone.
+	saysMore = wording{`{"hookSpecificOutput":{"additionalContext":"…"}}`, []string{hookOutput, "additionalContext"}, hasMember(`\badditionalContext\b`), regexp.MustCompile(`(?s).+`)}
 
 	axCodeWords = []wording{saysFlat, saysNested, saysFlatAsk, saysNestedAsk}
 )
@@ -67,8 +82,8 @@ var answersIn = map[gate.Dialect]map[gate.EventName][]wording{
 		gate.PreToolUse:         {saysBlock, saysNested, saysNestedAsk, saysHalt},
 		gate.PostToolUse:        {saysBlock, saysHalt},
 		gate.PostToolUseFailure: {saysBlock, saysHalt},
-		gate.Stop:               {saysBlock, saysHalt},
-		gate.SubagentStop:       {saysBlock, saysHalt},
+		gate.Stop:               {saysBlock, saysHalt, saysMore},
+		gate.SubagentStop:       {saysBlock, saysHalt, saysMore},
 		gate.UserPromptSubmit:   {saysBlock, saysHalt},
 	},
 }
@@ -84,15 +99,16 @@ const (
 
 func (w wording) in(t hookText) sight {
 	switch {
-	case !w.member(t.text) && t.whole:
+	case t.doubt == "" && !slices.ContainsFunc(t.says, w.is):
 		return unsaid
-	case w.member(t.text) && w.value.MatchString(t.text):
+	case t.doubt == "" || w.spoken(t.all):
 		return said
-	case t.whole && anyVerdict.MatchString(t.text):
-		return unsaid
 	}
 	return unseen
 }
+
+// spoken reports whether a script has the answer's words in it.
+func (w wording) spoken(text string) bool { return w.member(text) && w.value.MatchString(text) }
 
 // sayAnswers says what becomes of a hook's answers in words. Its exit code keeps
 // its meaning, by the target's own law or a wrapping.
@@ -110,7 +126,7 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 	text := c.textOf(d)
 	own, known := answersIn[c.From][d.Event], answersIn[c.To][event]
 	var lost, hidden []wording
-	kept, worded := d.Type == gate.CommandHook && lawOf(d) != speaks, !text.whole || strings.Contains(text.text, "additionalContext")
+	kept, worded := d.Type == gate.CommandHook && lawOf(d) != speaks, text.doubt != "" || strings.Contains(text.all, "additionalContext")
 	for _, w := range own {
 		s := w.in(text)
 		worded = worded || s != unsaid
@@ -136,11 +152,11 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 		lost, hidden = append(lost, hidden...), nil
 	}
 	if len(lost) > 0 {
-		refusals := slices.DeleteFunc(slices.Clone(known), func(w wording) bool { return w.shown == saysHalt.shown }) // which lets a Stop go
+		refusals := slices.DeleteFunc(slices.Clone(known), func(w wording) bool { return w.shown == saysHalt.shown || w.shown == saysMore.shown }) // which have other ends
 		c.lose(d, "", "answer on %s: %s counts in %s and for nothing in %s, which reads %s: let the hook say that", name, either(lost), from, to, either(refusals))
 	}
 	if len(hidden) > 0 {
-		c.differ(d, "", "answer on %s: what the hook says is not all seen here; check that it is not %s, which counts in %s and for nothing in %s", name, either(hidden), from, to)
+		c.differ(d, "", "answer on %s: what the hook answers is not all seen here: %s; check that it is not %s, which counts in %s and for nothing in %s", name, text.doubt, either(hidden), from, to)
 	}
 }
 
@@ -148,7 +164,7 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 // whole answer there, or counts for nothing in it; empty: nothing that is seen.
 func voidAnswer(h *gate.Hook) string {
 	text := strings.Join(append([]string{h.Command}, h.Args...), "\n")
-	says := func(w wording) bool { return w.in(hookText{text, true}) == said }
+	says := func(w wording) bool { return w.spoken(text) }
 	switch {
 	case slices.ContainsFunc(answersIn[gate.ClaudeCode][h.Event], says):
 		return ""
@@ -177,16 +193,20 @@ func claudeCodeRefusal(event gate.EventName) string {
 // (spec/azure.md 34).
 func (c *converter) needReason(d *declared, text hookText) {
 	const why = `answer on Stop: {"decision":"block"} blocks in Claude Code also without a reason, or with an empty one, and lets the agent stop in Azure SRE Agent: `
-	switch blocks, reason := saysBlock.in(text), namesReason(text.text); {
-	case blocks == unsaid, blocks == said && reason && text.whole:
-	case blocks == said && text.whole:
-		c.lose(d, "", why+"let the hook say why")
-	default:
+	certain := text.doubt == ""
+	mute := slices.IndexFunc(text.says, func(o *node) bool {
+		reason := o.find("reason")
+		return saysBlock.is(o) && (reason == nil || strings.TrimSpace(reason.text) == "" || !known(reason.text))
+	})
+	switch {
+	case !certain:
 		c.differ(d, "", why+"check that the hook always says why")
+	case mute >= 0 && text.says[mute].has("reason") && !known(text.says[mute].find("reason").text):
+		c.differ(d, "", why+"check that the hook always says why")
+	case mute >= 0:
+		c.lose(d, "", why+"let the hook say why")
 	}
 }
-
-var namesReason = hasMember(`\breason\b`)
 
 // either names several.
 func either(list []wording) string {

@@ -33,7 +33,7 @@ func echo(w wording) string { return "echo '" + w.shown + "'" }
 func TestConvertAnswers(t *testing.T) {
 	const nothing, warning, failure = "", "warning", "error"
 	// None of what these hooks run can put words into their answers.
-	silent := []string{"exit 2", "grep -q 'rm -rf' && { echo 'no rm here' >&2; exit 2; }; exit 0", "./lint >&2 || exit 2", "bash -c 'exit 2'", `jq -e .tool_input > /dev/null; exit $?`}
+	silent := []string{"exit 2", "grep -q 'rm -rf' && { echo 'no rm here' >&2; exit 2; }; exit 0", "./lint >&2 || exit 2", "bash -c 'exit 2'", `jq -e . > /dev/null; exit $?`}
 	for _, c := range []struct {
 		from, to gate.Dialect
 		unseen   string  // of a command whose text is not there
@@ -113,8 +113,11 @@ func TestConvertOtherAnswers(t *testing.T) {
 			t.Errorf("report:\n%s", report)
 		}
 		_, report = converted(gate.Azure, gate.ClaudeCode, agentHook("Start", `type: command, command: "echo Mind the tests."`), false)
-		if !strings.Contains(report, "context: plain text that a hook on SessionStart prints is given to the agent in Claude Code; in Azure SRE Agent it is not") {
+		if !strings.Contains(report, "context: Claude Code gives the agent the plain text that a hook on SessionStart prints; Azure SRE Agent does not") {
 			t.Errorf("the other way: %s", report)
+		}
+		if _, report = converted(gate.AXCode, gate.ClaudeCode, axFile(`"event":"SessionStart","command":"echo Mind the tests."`), false); strings.Contains(report, "context:") {
+			t.Errorf("what is only watched prints nothing there: %s", report)
 		}
 	})
 }
@@ -141,41 +144,42 @@ func TestConvertSeesScripts(t *testing.T) {
 		return line
 	}
 	for command, want := range map[string]sight{
-		"hooks/quiet.sh":                                  unsaid,
-		`"$CLAUDE_PROJECT_DIR"/hooks/quiet.sh`:            unsaid,
-		`bash "${CLAUDE_PROJECT_DIR}/hooks/quiet.sh"`:     unsaid,
-		"bash -eu hooks/quiet.sh":                         unsaid,
-		"source hooks/quiet.sh":                           unsaid,
-		"exec hooks/self.sh":                              unsaid,
-		"python3 <<'E'\nimport sys; sys.exit(2)\nE":       unsaid,
-		"npm test > /dev/null 2>&1 || exit 2":             unsaid,
-		"make lint 1>&2 || exit 2":                        unsaid,
-		"f() { return 2; }; f":                            unsaid,
-		"node -e 'process.exit(2)'":                       unsaid,
-		"cat > /dev/null; exit 2":                         unsaid,
-		many(maxScripts):                                  unsaid,
-		"hooks/says.py":                                   said,
-		"python3 -u hooks/says.py":                        said,
-		"hooks/calls.sh":                                  said,
-		"cat answer.json; exit 1":                         said,
-		`printf '{"decision":"%s"}' block`:                said,
-		"hooks/asks.sh":                                   unseen,
-		"hooks/made.py":                                   unseen,
-		"hooks/nul":                                       unseen,
-		"hooks/none.sh":                                   unseen,
-		"./hooks/$NAME.sh":                                unseen,
-		"cd hooks && ./quiet.sh":                          unseen,
-		"npm test || exit 2":                              unseen,
-		"npm test 2> /dev/null || exit 2":                 unseen,
-		"curl -s https://policy.example/ | jq .":          unseen,
-		"answer=$(./judge); echo \"$answer\"":             unseen,
-		"python3 -m gate":                                 unseen,
-		"python3 -c \"$CODE\"":                            unseen,
-		"python3":                                         unseen,
-		"if":                                              unseen,
-		many(maxScripts + 1):                              unseen,
-		"echo 'the decision is to unblock'":               unseen, // it has the member, and no word that is a verdict
-		"echo 'the decision is to allow, not to unblock'": unsaid,
+		"hooks/quiet.sh":                                 unsaid,
+		`"$CLAUDE_PROJECT_DIR"/hooks/quiet.sh`:           unsaid,
+		`bash "${CLAUDE_PROJECT_DIR}/hooks/quiet.sh"`:    unsaid,
+		"bash -eu hooks/quiet.sh":                        unsaid,
+		"source hooks/quiet.sh":                          unseen, // it may change what follows
+		"exec hooks/self.sh":                             unseen,
+		"python3 <<'E'\nimport sys; sys.exit(2)\nE":      unsaid,
+		"npm test > /dev/null 2>&1 || exit 2":            unsaid,
+		"make lint 1>&2 || exit 2":                       unsaid,
+		"f() { return 2; }; f":                           unsaid,
+		"node -e 'process.exit(2)'":                      unsaid,
+		"cat > /dev/null; exit 2":                        unsaid,
+		many(maxScripts):                                 unsaid,
+		"hooks/says.py":                                  said,
+		"python3 -u hooks/says.py":                       said,
+		"hooks/calls.sh":                                 said,
+		"cat answer.json; exit 1":                        said,
+		`printf '{"decision":"%s"}' block`:               said,
+		"hooks/asks.sh":                                  unseen,
+		"hooks/made.py":                                  unseen,
+		"hooks/nul":                                      unseen,
+		"hooks/none.sh":                                  unseen,
+		"./hooks/$NAME.sh":                               unseen,
+		"cd hooks && ./quiet.sh":                         unseen,
+		"npm test || exit 2":                             unseen,
+		"npm test 2> /dev/null || exit 2":                unseen,
+		"curl -s https://policy.example/ | jq .":         unseen,
+		"answer=$(./judge); echo \"$answer\"":            unseen,
+		"python3 -m gate":                                unseen,
+		"python3 -c \"$CODE\"":                           unseen,
+		"python3":                                        unseen,
+		"if":                                             unseen,
+		many(maxScripts + 1):                             unseen,
+		"echo 'the decision is to block'":                unsaid, // in a text that is no object
+		`echo '{"decision":"approve","reason":"block"}'`: unsaid,
+		`echo "{\"decision\":\"$V\"}"`:                   unseen,
 	} {
 		c := converter{Conversion: Conversion{From: gate.ClaudeCode, Script: func(path string) (string, bool) {
 			text, ok := files[strings.TrimPrefix(path, "./")]
@@ -201,13 +205,13 @@ func TestConvertSeesScripts(t *testing.T) {
 // In the nested form the same word is no flat one.
 func TestConvertFlatAndNested(t *testing.T) {
 	for text, want := range map[string][2]sight{
-		saysFlat.shown:                                {said, unsaid},
-		saysNested.shown:                              {unsaid, said},
+		saysFlat.shown:                                {said, unseen},
+		saysNested.shown:                              {unseen, said},
 		saysFlat.shown + saysNested.shown:             {said, said},
-		`{"permissionDecisionReason":"deny"}`:         {unsaid, unsaid},
-		`hookSpecificOutput = {permissionDecision:v}`: {unsaid, unseen},
+		`{"permissionDecisionReason":"deny"}`:         {unseen, unseen},
+		`hookSpecificOutput = {permissionDecision:v}`: {unseen, unseen},
 	} {
-		known := hookText{text: text, whole: true}
+		known := hookText{all: text, doubt: "some"}
 		if got := [2]sight{saysFlat.in(known), saysNested.in(known)}; got != want {
 			t.Errorf("%s: flat, nested %v, want %v", text, got, want)
 		}
@@ -218,7 +222,7 @@ func TestConvertFlatAndNested(t *testing.T) {
 func TestConvertNamesHooks(t *testing.T) {
 	hook := `{"type":"command","command":"./gate.sh","timeout":7}`
 	_, report := converted(gate.ClaudeCode, gate.AXCode, claudeHook("PreToolUse", "", strings.Join(slices.Repeat([]string{hook}, 9), ",")), false)
-	for _, want := range []string{`answer on PreToolUse: what the hook says .* \(also PreToolUse\[0\]\.hooks\[1\], .*hooks\[5\] and 3 more\)`,
+	for _, want := range []string{`answer on PreToolUse: what the hook answers .* \(also PreToolUse\[0\]\.hooks\[1\], .*hooks\[5\] and 3 more\)`,
 		`PreToolUse\[0\]\.hooks\[0\]\.timeout: timeout: AX Code gives every hook 30 s, and this one has 7 s \(also PreToolUse\[0\]\.hooks\[1\]\.timeout, `} {
 		if len(regexp.MustCompile(want).FindAllString(report, -1)) != 1 {
 			t.Errorf("not once: %s\n%s", want, report)
@@ -246,5 +250,58 @@ func TestConvertOrderOfReport(t *testing.T) {
 	}
 	if own, all := strings.Index(report, "no tool is known by the name of mine"), strings.Index(report, "input of PreToolUse"); own < 0 || all < own {
 		t.Errorf("what holds for all stands before what one hook loses:\n%s", report)
+	}
+}
+
+// On a Stop of Claude Code additionalContext alone keeps the turn going, and
+// elsewhere it does not.
+func TestConvertStopContext(t *testing.T) {
+	const answer = `{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"Run the tests first."}}`
+	_, report := converted(gate.ClaudeCode, gate.Azure, claudeHook("Stop", "", `{"type":"command","command":`+fmt.Sprintf("%q", "echo '"+answer+"'")+`}`), false)
+	if !strings.Contains(report, "error: Stop[0].hooks[0]: answer on Stop") {
+		t.Errorf("a block by additionalContext is lost, and the report says nothing of it:\n%s", report)
+	}
+	// The other way: what Azure SRE Agent takes as context beside an allow blocks in Claude Code.
+	_, report = converted(gate.Azure, gate.ClaudeCode, agentHook("Stop", `type: command, command: `+fmt.Sprintf("%q", "echo '"+answer+"'")), false)
+	if !regexp.MustCompile(`(?i)additionalContext.*(?:block|keeps)`).MatchString(report) {
+		t.Errorf("context becomes a block, and the report says nothing of it:\n%s", report)
+	}
+}
+
+// A member may be written without a colon after its name.
+func TestConvertShorthandMembers(t *testing.T) {
+	for _, command := range []string{
+		`jq -n --argjson ok false --arg reason no '{$ok, $reason}'`,
+		`node -e 'function answer(ok, reason) { console.log(JSON.stringify({ok, reason})) } answer(false, "no")'`,
+		`python3 -c 'import json; print(json.dumps(dict([("ok", False), ("reason", "no")])))'`,
+		`python3 -c 'import json; print(json.dumps(dict(zip(["ok", "reason"], [False, "no"]))))'`,
+		`node -e 'console.log(JSON.stringify(Object.fromEntries([["ok", false], ["reason", "no"]])))'`,
+	} {
+		for _, to := range []gate.Dialect{gate.ClaudeCode, gate.Antigravity, gate.AXCode} {
+			_, report := converted(gate.Azure, to, commandHook(gate.Azure, command), false)
+			if !regexp.MustCompile(`answer on .*"ok":false.* counts in`).MatchString(report) {
+				t.Errorf("to %s: %s: the refusal is lost without a word:\n%s", to, command, report)
+			}
+		}
+	}
+}
+
+// A value that is made as the hook runs is not ruled out by a word of everyday
+// that is also some verdict's.
+func TestConvertValueMadeUp(t *testing.T) {
+	for _, c := range []struct {
+		from, to gate.Dialect
+		command  string
+	}{
+		{gate.ClaudeCode, gate.Antigravity, `python3 -c 'import json, sys; print(json.dumps({"continue": "rm" not in sys.stdin.read(), "stopReason": "ask the owner first"}))'`},
+		{gate.ClaudeCode, gate.Antigravity, `jq -c '{continue: (.x | test("rm") | not), stopReason: "ask the owner first"}'`},
+		{gate.ClaudeCode, gate.AXCode, `node -e 'console.log(JSON.stringify({continue: !bad, stopReason: "I do not allow this"}))'`},
+		{gate.Azure, gate.ClaudeCode, `python3 -c 'import json; v = "DENY" if 1 else "allow"; print(json.dumps({"decision": v.lower()}))'`},
+		{gate.Azure, gate.ClaudeCode, `v=DENY; [ -n "$x" ] && v=allow; echo "{\"decision\":\"${v,,}\"}"`},
+	} {
+		_, report := converted(c.from, c.to, commandHook(c.from, c.command), false)
+		if !regexp.MustCompile(`answer on .* counts in`).MatchString(report) {
+			t.Errorf("%s to %s: %s: the refusal is lost without a word:\n%s", c.from, c.to, c.command, report)
+		}
 	}
 }

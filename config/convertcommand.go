@@ -79,10 +79,7 @@ func (c *converter) command(d *declared, event gate.EventName, h *gate.Hook) boo
 	case d.Args != nil:
 		line = argsLine(d.Command, d.Args)
 	}
-	line, ok := c.inProject(d, line)
-	if !ok {
-		return false
-	}
+	line = c.inProject(d, line)
 	h.Event = event
 	if l != watches && watchedOnly(c.To, event) {
 		c.differ(d, "", "effect: %s only watches %s, and neither exit code nor output of a hook on it counts", systemNames[c.To], EventName(c.To, event))
@@ -116,32 +113,25 @@ func (c *converter) command(d *declared, event gate.EventName, h *gate.Hook) boo
 const projectHere = `export CLAUDE_PROJECT_DIR="${CLAUDE_PROJECT_DIR:-$PWD}"` + "\n"
 
 // inProject is a command line with what it needs of the environment of its own
-// system, as far as another can have it; not ok: it would do nothing there, which
-// was said.
-func (c *converter) inProject(d *declared, line string) (placed string, ok bool) {
+// system, as far as another can have it.
+func (c *converter) inProject(d *declared, line string) string {
 	if c.To == gate.ClaudeCode {
 		line = strings.TrimPrefix(line, projectHere)
 	}
-	text := c.textOf(d).text
-	if names := axCodeVariable.FindAllString(text, -1); c.From == gate.AXCode && names != nil {
-		slices.Sort(names)
-		c.lose(d, "command", "environment: the command uses %s, which %s does not set: it would be empty, and what is tested in it would never hold; read it from the JSON on standard input, which has %s",
-			strings.Join(slices.Compact(names), ", "), systemNames[c.To], toldOf(c.To, d.Event))
-		return "", false
-	}
+	text := c.textOf(d).all
 	if used := slices.DeleteFunc(slices.Clone(d.env), func(name string) bool { return !uses(line+"\n"+text, name) }); len(used) > 0 {
 		c.differ(d, "command", "environment: the command uses %s, which env of these settings sets and %s does not: it would be empty; set it in the command",
 			cut(strings.Join(used, ", ")), systemNames[c.To])
 	}
 	if c.From != gate.ClaudeCode || !strings.Contains(line+text, "CLAUDE_PROJECT_DIR") || strings.HasPrefix(line, projectHere) {
-		return line, true
+		return line
 	}
 	effect := ""
 	if c.To == gate.Azure {
 		effect = "; of the project it has nothing but what sandbox.workspace shows it behind this gate: elsewhere python3 exits with 2 for want of its script, which blocks every call, so put the script's text into script"
 	}
 	c.differ(d, "command", "project: CLAUDE_PROJECT_DIR is not set by %s, so the command sets it to the directory that it is started in%s", systemNames[c.To], effect)
-	return projectHere + line, true
+	return projectHere + line
 }
 
 // uses reports whether a text has a name as a whole word.
@@ -152,9 +142,6 @@ func uses(text, name string) bool {
 	word, err := regexp.Compile(`\b` + regexp.QuoteMeta(name) + `\b`)
 	return err == nil && word.MatchString(text)
 }
-
-// axCodeVariable is a variable that AX Code alone sets (spec/ax-code.md 8).
-var axCodeVariable = regexp.MustCompile(`\bHOOK_(?:EVENT|TOOL|SESSION_ID|ARGS_JSON|ARGS_STDIN|PACK)\b`)
 
 // scriptLine runs a script by its text: its shebang is a comment to the
 // interpreter, and standard input stays the hook's.

@@ -94,12 +94,16 @@ func (c *converter) model(d *declared) string {
 }
 
 // timeout writes the hook's time out, since the usual ones differ. AX Code has
-// one for all; azure and antigravity count whole seconds.
+// one for all; azure and antigravity count whole seconds, and azure warns of long
+// ones (spec/azure.md 15).
 func (c *converter) timeout(d *declared, h *gate.Hook) {
 	switch h.Timeout = d.Timeout; {
 	case c.To == gate.AXCode && d.Timeout != gate.DefaultTimeout:
 		c.differ(d, "timeout", "timeout: AX Code gives every hook %g s, and this one has %g s", gate.DefaultTimeout.Seconds(), d.Timeout.Seconds())
 		h.Timeout = gate.DefaultTimeout
+	case c.To == gate.Azure && d.Timeout > gate.LongTimeout:
+		c.differ(d, "timeout", "timeout: %g s become %g s, the longest that Azure SRE Agent is meant to wait", d.Timeout.Seconds(), gate.LongTimeout.Seconds())
+		h.Timeout = gate.LongTimeout
 	case c.To != gate.ClaudeCode && d.Timeout%time.Second != 0:
 		h.Timeout = d.Timeout.Truncate(time.Second) + time.Second
 		c.differ(d, "timeout", "timeout: %g s become %g s, as %s counts whole seconds", d.Timeout.Seconds(), h.Timeout.Seconds(), systemNames[c.To])

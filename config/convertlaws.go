@@ -33,12 +33,7 @@ func (c *converter) sayFailure(d *declared, l law, w wrapping) {
 // answers is read, and what they have round them.
 func (c *converter) sayDifferences(d *declared, event gate.EventName) {
 	from, to := systemNames[c.From], systemNames[c.To]
-	if c.From == gate.ClaudeCode && !watchedOnly(c.To, event) && d.Type == gate.CommandHook && (event == gate.Start || event == gate.UserPromptSubmit) {
-		c.once(d, "context: Claude Code gives the agent the plain text that a hook on %s prints; %s does not", EventName(c.From, d.Event), to)
-	}
-	if c.To == gate.ClaudeCode && lawOf(d) != watches && d.Type == gate.CommandHook && (event == gate.Start || event == gate.UserPromptSubmit) {
-		c.once(d, "context: plain text that a hook on %s prints is given to the agent in Claude Code; in %s it is not", EventName(c.To, event), from)
-	}
+	c.sayPrinted(d, event)
 	if a, b := toldOf(c.From, d.Event), toldOf(c.To, event); a != b {
 		c.once(d, "input of %s: %s gives %s; %s gives %s", EventName(c.To, event), from, a, to, b)
 	}
@@ -60,15 +55,30 @@ func (c *converter) sayDifferences(d *declared, event gate.EventName) {
 	}
 }
 
+// sayPrinted says that plain text is context in Claude Code alone. What is only
+// watched is put where nobody reads it.
+func (c *converter) sayPrinted(d *declared, event gate.EventName) {
+	said := d.Type == gate.CommandHook && (event == gate.Start || event == gate.UserPromptSubmit)
+	other := c.To
+	switch {
+	case said && c.From == gate.ClaudeCode && !watchedOnly(c.To, event):
+	case said && c.To == gate.ClaudeCode && lawOf(d) != watches:
+		other = c.From
+	default:
+		return
+	}
+	c.once(d, "context: Claude Code gives the agent the plain text that a hook on %s prints; %s does not", EventName(gate.ClaudeCode, event), systemNames[other])
+}
+
 // commandCap says how long a command may keep an agent from stopping. Of the
 // systems with a Stop that can be refused azure counts no commands (spec/azure.md
 // 36), and Claude Code counts whoever blocks (spec/claude-code.md 7).
 func (c *converter) commandCap(d *declared) {
+	advice := ""
 	if c.To == gate.Azure {
-		c.differ(d, "", "cap: Claude Code ends the loop after 8 blocks in a row; a command of Azure SRE Agent may reject for ever, as maxRejections is about prompt hooks alone: let it end the loop itself, by the stop_rejection_count that it is told")
-		return
+		advice = ", as maxRejections is about prompt hooks alone: let it end the loop itself, by the stop_rejection_count that it is told"
 	}
-	c.differ(d, "", "cap: Claude Code ends the loop after 8 blocks in a row; a command of Azure SRE Agent may reject for ever")
+	c.differ(d, "", "cap: Claude Code ends the loop after 8 blocks in a row; a command of Azure SRE Agent may reject for ever%s", advice)
 }
 
 func reads(l law) bool { return l == speaks || l == refuses || l == failsClosed }

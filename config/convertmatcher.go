@@ -253,8 +253,8 @@ func (c *converter) translated(d *declared, known []string) []string {
 	return names
 }
 
-// counterparts are a tool's names in another dialect: the one that differs in
-// letter case alone, else all of its kind.
+// counterparts are a tool's names in another dialect: all by which hooks about it
+// are asked there.
 func counterparts(tools []Tool, from, to gate.Dialect, name string) []string {
 	var all []string
 	for _, t := range tools {
@@ -262,9 +262,6 @@ func counterparts(tools []Tool, from, to gate.Dialect, name string) []string {
 			continue
 		}
 		for _, n := range t[to] {
-			if strings.EqualFold(n, name) {
-				return []string{n}
-			}
 			if !slices.Contains(all, n) {
 				all = append(all, n)
 			}

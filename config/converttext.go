@@ -1,20 +1,26 @@
 package config
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 
 	"stopgate/gate"
 )
 
 // hookText is what can be seen of what a hook runs.
 type hookText struct {
-	text  string
-	whole bool // nothing else can put words into its answer
+	all   string  // the hook's own text with the scripts that it runs
+	says  []*node // where doubt is empty: each object that it may print
+	doubt string  // why something else may be its answer; empty: nothing can
+}
+
+// project is what can be seen of the files that hooks run: as in [Conversion].
+type project struct {
+	script func(path string) (text string, ok bool)
+	names  func(dir string) (names []string, ok bool)
 }
 
 // maxScripts is how many files are looked at for one hook.
@@ -24,24 +30,28 @@ const maxScripts = 16
 // be seen. A server's answers cannot.
 func (c *converter) text(d *declared) hookText {
 	if d.Type != gate.CommandHook {
-		return hookText{}
+		return hookText{doubt: "they come from a server"}
 	}
-	r := textReader{script: c.Script, read: map[string]bool{}, whole: true}
+	r := newTextReader(project{c.Script, c.Names})
+	if i := slices.IndexFunc(d.env, func(name string) bool { return !ordinary(name) }); i >= 0 {
+		r.unsure("env sets %s, by which programs take in others", cut(d.env[i]))
+	}
 	line, _ := unwrapped(d)
 	switch {
 	case d.Script != "":
-		r.add(d.Script, scriptLanguage(d.Script))
+		r.alone = true // such a script lies beside no other file
+		r.add(d.Script, scriptLanguage(d.Script), ".", heard)
 	case d.Args != nil:
 		words := append([]string{d.Command}, d.Args...)
 		for i := range words {
 			words[i] = strings.ReplaceAll(words[i], "${CLAUDE_PROJECT_DIR}", ".")
 		}
 		r.write(strings.Join(words, "\n"))
-		r.command(words, false)
+		r.program(words, nil, heard)
 	default:
-		r.add(line, "shell")
+		r.add(strings.TrimPrefix(line, projectHere), shellText, ".", heard)
 	}
-	return hookText{r.text.String(), r.whole}
+	return r.seen()
 }
 
 // textOf is text, which is looked for once: files are read for it.
@@ -53,134 +63,108 @@ func (c *converter) textOf(d *declared) hookText {
 	return *d.text
 }
 
-// textReader follows a command to the scripts that it runs. What it cannot
-// follow makes the text less than whole.
+// textReader follows a command to the scripts that it runs, and to what they
+// print. Only what it knows to print nothing, or knows all of, leaves no doubt.
 type textReader struct {
-	script func(path string) (string, bool)
-	read   map[string]bool // paths, and what runs them
-	own    map[string]bool // functions that the shell text declares
-	text   strings.Builder
-	whole  bool
+	project
+	read  map[string]bool // paths, and what runs them
+	alone bool            // no module can lie beside the script
+	all   strings.Builder
+	says  []*node
+	doubt string
+	own   map[string][]functionBody // functions that the shell text declares
 }
 
-func (r *textReader) write(text string) { r.text.WriteString(text + "\n") }
+func newTextReader(p project) *textReader { return &textReader{project: p, read: map[string]bool{}} }
 
-// add takes in a text of a language.
-func (r *textReader) add(text, language string) {
-	r.write(text)
-	if language == "shell" {
-		r.shell(text)
-	} else {
-		r.whole = r.whole && tellsAll(text, language)
+func (r *textReader) seen() hookText { return hookText{r.all.String(), r.says, r.doubt} }
+
+func (r *textReader) write(text string) { r.all.WriteString(text + "\n") }
+
+// unsure says why not all is known that the hook may print. The first reason is
+// enough.
+func (r *textReader) unsure(format string, args ...any) {
+	if r.doubt == "" {
+		r.doubt = fmt.Sprintf(format, args...)
 	}
 }
+
+// add takes in a text of a language, which lies in a directory.
+func (r *textReader) add(text string, l language, dir string, s streams) {
+	r.write(text)
+	switch l {
+	case shellText:
+		r.shell(text, s)
+	case otherText:
+		r.unsure("it runs a program in another language than shell, Python or JavaScript")
+	default:
+		r.simple(text, l, dir)
+	}
+}
+
+// prints takes in a text that is written to standard output. What begins like no
+// object is none, whatever comes after it; and an object counts only if all of it
+// stands there. raw: backslashes stand for themselves.
+func (r *textReader) prints(text string, raw bool) {
+	switch start := strings.TrimLeft(text, " \t\r\n"); {
+	case start == "", plainBeginning(start):
+	case !raw && strings.Contains(start, `\`), strings.Contains(start, unplain):
+		r.unsure("it prints a text that is put together as it runs")
+	default:
+		f := &findings{}
+		docs, err := readDocuments([]byte(start), true, f)
+		if err != nil || f.errors > 0 || docs[0].kind != objectKind {
+			r.unsure("it prints a text that is not an object by itself")
+			return
+		}
+		r.says = append(r.says, docs[0])
+	}
+}
+
+// plainBeginning reports whether a text begins like no object, whatever stands
+// before or behind it.
+func plainBeginning(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return text != "" && text[0] > ' ' && text[0] < 0x7f && text[0] != '{' && text[0] != '\\'
+}
+
+// language is that of a script.
+type language string
+
+const (
+	shellText  language = "shell"
+	pythonText language = "python"
+	nodeText   language = "node"
+	jqText     language = "jq"
+	otherText  language = ""
+)
 
 // scriptLanguage is that of a spec's own script.
-func scriptLanguage(script string) string {
+func scriptLanguage(script string) language {
 	if strings.HasPrefix(script, shebangs[1]) {
-		return "python"
+		return pythonText
 	}
-	return "shell"
+	return shellText
 }
 
-// shell looks at every command of a shell text.
-func (r *textReader) shell(text string) {
-	file, err := parseBash(text)
-	if err != nil {
-		r.whole = false
-		return
+// languageOf is whose a script is, by what runs it, else by what it says itself.
+func languageOf(interpreter, name, first string) language {
+	switch {
+	case strings.HasPrefix(interpreter, "python"), interpreter == "" && pythonShebang.MatchString(first):
+		return pythonText
+	case interpreter == "node", interpreter == "" && nodeShebang.MatchString(first):
+		return nodeText
+	case isShell(interpreter), interpreter == "" && (shellShebang.MatchString(first) || !strings.HasPrefix(first, "#!") && path.Ext(name) == ".sh"):
+		return shellText
 	}
-	outer := r.own
-	r.own = map[string]bool{}
-	swapped := false
-	syntax.Walk(file, func(node syntax.Node) bool {
-		switch n := node.(type) {
-		case *syntax.FuncDecl:
-			if n.Name != nil {
-				r.own[n.Name.Value] = true
-			}
-		case *syntax.Stmt:
-			swapped = swapped || swaps(n.Redirs)
-		}
-		return true
-	})
-	r.whole = r.whole && !joined.MatchString(text)
-	syntax.Walk(file, func(node syntax.Node) bool {
-		s, ok := node.(*syntax.Stmt)
-		if !ok {
-			return true
-		}
-		if mute(s.Redirs) && !swapped {
-			return false
-		}
-		r.whole = r.whole && !takesIn(s.Redirs)
-		if call, ok := s.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			words := make([]string, len(call.Args))
-			for i, w := range call.Args {
-				words[i] = plainWord(w)
-			}
-			r.command(words, slices.ContainsFunc(s.Redirs, heredoc))
-		}
-		return true
-	})
-	r.own = outer
+	return otherText
 }
 
-// silences reports whether standard output goes where no answer is read.
-func silences(r *syntax.Redirect) bool {
-	to := plainWord(r.Word)
-	switch r.Op {
-	case syntax.RdrOut, syntax.RdrClob, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
-		return to == "/dev/null" && (r.N == nil || r.N.Value == "1")
-	case syntax.DplOut:
-		return to == "2" && (r.N == nil || r.N.Value == "1")
-	}
-	return false
-}
-
-func heredoc(r *syntax.Redirect) bool {
-	return r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc
-}
-
-// unplain stands for a word that only a running shell knows.
-const unplain = "\x00"
-
-// plainWord is what a word stands for; the project's directory is ".".
-func plainWord(w *syntax.Word) string {
-	if w == nil {
-		return unplain
-	}
-	return plainParts(w.Parts)
-}
-
-func plainParts(parts []syntax.WordPart) string {
-	var b strings.Builder
-	for _, part := range parts {
-		text := unplain
-		switch p := part.(type) {
-		case *syntax.Lit:
-			text = p.Value
-		case *syntax.SglQuoted:
-			text = p.Value
-		case *syntax.DblQuoted:
-			text = plainParts(p.Parts)
-		case *syntax.ParamExp:
-			if p.Param != nil && p.Exp == nil && (p.Param.Value == "CLAUDE_PROJECT_DIR" || p.Param.Value == "PWD") {
-				text = "."
-			}
-		}
-		if _, quoted := part.(*syntax.SglQuoted); text == unplain || !quoted && strings.ContainsAny(text, `\*?`) {
-			return unplain
-		}
-		b.WriteString(text)
-	}
-	return b.String()
-}
-
-// silent are programs that print their arguments, what they are told, or nothing
-// that could be taken for an answer.
-var silent = strings.Fields(`: [ [[ true false exit return echo printf test read set unset shift wait break continue
-	tee sleep basename dirname ls rm mkdir touch mktemp kill pwd`)
+var (
+	shellShebang  = regexp.MustCompile(`\A#!(?:/usr)?/bin/(?:env +)?(?:ba|da|z)?sh(?: -[eux]+)?\s*\z`)
+	pythonShebang = regexp.MustCompile(`\A#!(?:/usr)?/bin/(?:env +)?python[0-9.]*\s*\z`)
+	nodeShebang   = regexp.MustCompile(`\A#!(?:/usr)?/bin/(?:env +)?node\s*\z`)
+)
 
 // inline is the option after which an interpreter takes its script.
 var inline = map[string]string{"bash": "-c", "sh": "-c", "dash": "-c", "zsh": "-c", "python": "-c", "python3": "-c", "node": "-e", "perl": "-e", "ruby": "-e"}
@@ -192,78 +176,64 @@ func isShell(program string) bool {
 // plainOptions leave the word after them to be the script.
 var plainOptions = regexp.MustCompile(`\A-[uBEIsSxev]+\z`)
 
-// command follows one command; fed: its standard input stands in the text.
-func (r *textReader) command(words []string, fed bool) {
-	program := words[0]
-	if dir := path.Dir(program); dir == "/bin" || dir == "/usr/bin" {
-		program = path.Base(program)
-	}
-	_, filter := filters[program]
-	switch _, interpreter := inline[program]; {
-	case slices.Contains(silent, program) || r.own[program]:
-	case program == "date":
-		r.whole = r.whole && len(words) == 1
-	case program == "git": // with -c it runs anything
-		r.whole = r.whole && len(words) > 1 && (words[1] == "rev-parse" || words[1] == "status" || words[1] == "add" || words[1] == "commit")
-	case program == "trap":
-		r.whole = r.whole && len(words) > 1 && words[1] != unplain
-		if r.whole {
-			r.add(words[1], "shell")
-		}
-	case filter:
-		r.whole = r.whole && readsOnly(program, words[1:])
-	case program == "exec" && len(words) > 1:
-		r.command(words[1:], fed)
-	case program == "cat":
-		for _, name := range words[1:] {
-			r.file(name, "")
-		}
-	case (program == "." || program == "source") && len(words) > 1:
-		r.file(words[1], program)
-	case interpreter:
-		r.interpreted(program, words[1:], fed)
-	case strings.Contains(program, "/"):
-		r.file(words[0], "")
-	default:
-		r.whole = false
-	}
-}
-
-// interpreted follows an interpreter to its script.
-func (r *textReader) interpreted(program string, args []string, fed bool) {
+// interpreted follows an interpreter to its script; fed: what stands in its own
+// line for standard input.
+func (r *textReader) interpreted(program string, args []string, fed *string, s streams) {
 	for i, arg := range args {
 		switch {
-		case arg == inline[program] && i+1 < len(args) && args[i+1] != unplain:
-			r.add(args[i+1], languageOf(program, "", ""))
+		case arg == inline[program] && i+1 < len(args) && known(args[i+1]):
+			r.add(args[i+1], languageOf(program, "", ""), ".", s)
 			return
 		case plainOptions.MatchString(arg):
-		case strings.HasPrefix(arg, "-"):
-			r.whole = r.whole && arg == "-" && fed
+		case arg == "-" && fed != nil:
+			r.fed(program, *fed, s)
+			return
+		case strings.HasPrefix(arg, "-") || !known(arg):
+			r.unsure("what %s runs is not seen", program)
 			return
 		default:
-			r.file(arg, program)
+			r.file(arg, program, s)
 			return
 		}
 	}
-	r.whole = r.whole && fed
+	if fed == nil {
+		r.unsure("what %s runs is not seen", program)
+		return
+	}
+	r.fed(program, *fed, s)
+}
+
+// fed takes in a script that an interpreter reads from its standard input.
+func (r *textReader) fed(program, text string, s streams) {
+	if !known(text) {
+		r.unsure("what %s runs is put together as the hook runs", program)
+		return
+	}
+	r.add(text, languageOf(program, "", ""), ".", s)
 }
 
 // file reads a script, which an interpreter runs or, where that is empty, which
 // says itself what does.
-func (r *textReader) file(name, interpreter string) {
-	if as := interpreter + " " + name; r.read[as] {
+func (r *textReader) file(name, interpreter string, s streams) {
+	as := fmt.Sprint(interpreter, " ", name, s)
+	if r.read[as] {
 		return
-	} else if name == unplain || r.script == nil || len(r.read) == maxScripts {
-		r.whole = false
-		return
-	} else {
-		r.read[as] = true
 	}
-	text, ok := r.script(name)
-	if !ok || strings.ContainsRune(text, 0) {
-		r.whole = false
+	text, ok := "", false
+	if known(name) && r.script != nil && len(r.read) < maxScripts {
+		r.read[as] = true
+		text, ok = r.script(name)
+	}
+	if !ok || !known(text) {
+		r.unsure("%q, which it runs, cannot be read here", cut(visibleWord(name)))
 		return
 	}
 	first, _, _ := strings.Cut(text, "\n")
-	r.add(text, languageOf(interpreter, name, first))
+	alone := r.alone
+	r.alone = false
+	r.add(text, languageOf(interpreter, name, first), path.Dir(name), s)
+	r.alone = alone
 }
+
+// visibleWord is a word with an ellipsis for what only a running shell knows.
+func visibleWord(word string) string { return strings.ReplaceAll(word, unplain, "…") }

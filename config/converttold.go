@@ -59,6 +59,8 @@ const anyEvent gate.EventName = ""
 
 const axCodeReads = `permissionDecision at exit 0, flat or in hookSpecificOutput, and neither decision nor ok`
 
+const claudeCodeStops = `decision "block" with reason, on every exit code, and hookSpecificOutput.additionalContext, which keeps the turn going by itself; ok refuses nothing`
+
 var readings = map[gate.Dialect]map[gate.EventName]string{
 	gate.Antigravity: {
 		gate.PreToolUse: `{"decision":"deny","reason":…} at exit 0, and no other refusal`,
@@ -76,9 +78,11 @@ var readings = map[gate.Dialect]map[gate.EventName]string{
 		anyEvent:         `decision allow or block, or ok, at exit 0`,
 	},
 	gate.ClaudeCode: {
-		gate.PreToolUse:  `hookSpecificOutput.permissionDecision with its hookEventName, or decision approve or block, on every exit code; deny in decision, and ok, refuse nothing`,
-		gate.PostToolUse: `decision "block" with reason, on every exit code; ok refuses nothing; a block leaves the tool's result`,
-		anyEvent:         `decision "block" with reason, on every exit code; ok refuses nothing`,
+		gate.PreToolUse:   `hookSpecificOutput.permissionDecision with its hookEventName, or decision approve or block, on every exit code; deny in decision, and ok, refuse nothing`,
+		gate.PostToolUse:  `decision "block" with reason, on every exit code; ok refuses nothing; a block leaves the tool's result`,
+		gate.Stop:         claudeCodeStops,
+		gate.SubagentStop: claudeCodeStops,
+		anyEvent:          `decision "block" with reason, on every exit code; ok refuses nothing`,
 	},
 }
 

@@ -65,35 +65,9 @@ func (n *node) listOf(name string) *node {
 	return l
 }
 
-// ordered is appendJSON with members in the order in which they were written, which
-// for hooks is one in which they fire.
-func (n *node) ordered(b []byte) []byte {
-	switch n.kind {
-	case objectKind:
-		b = append(b, '{')
-		for i, f := range n.fields {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = f.value.ordered(append(appendText(b, f.name), ':'))
-		}
-		return append(b, '}')
-	case listKind:
-		b = append(b, '[')
-		for i, item := range n.items {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = item.ordered(b)
-		}
-		return append(b, ']')
-	}
-	return n.appendJSON(b)
-}
-
 func indented(n *node) []byte {
 	var b bytes.Buffer
-	if err := json.Indent(&b, n.ordered(nil), "", "  "); err != nil { // it was written just now
+	if err := json.Indent(&b, n.ordered(), "", "  "); err != nil { // it was written just now
 		panic(err)
 	}
 	return append(b.Bytes(), '\n')

@@ -32,5 +32,5 @@ func (r *resource) document(kind gate.SpecKind) []byte {
 	}
 	extra = append(extra, r.top.rest()...)
 	slices.SortFunc(extra, func(a, b field) int { return strings.Compare(a.name, b.name) })
-	return appendFields(nil, append(fields, extra...))
+	return appendFields(nil, append(fields, extra...), true)
 }

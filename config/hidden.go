@@ -25,7 +25,7 @@ func HideSecrets(kind gate.SpecKind, document json.RawMessage) json.RawMessage {
 	n := docs[0]
 	if kind == gate.NetworkSpec {
 		hideSecrets(n, false)
-		return n.appendJSON(nil)
+		return n.canonical()
 	}
 	changed := kind == gate.Attached(gate.ClaudeCode) && onlyHooks(n, nil)
 	eachSecret(kind, n, "", func(_ string, f field) {
@@ -34,7 +34,7 @@ func HideSecrets(kind gate.SpecKind, document json.RawMessage) json.RawMessage {
 	if !changed {
 		return document
 	}
-	return n.ordered(nil)
+	return n.ordered()
 }
 
 // hideSecrets marks every value below a "transform".

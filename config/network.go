@@ -36,7 +36,7 @@ func ReadNetwork(agent string, data []byte) (*gate.Spec, []gate.Finding) {
 	}
 	document := json.RawMessage(data)
 	if docs[0].kind == textKind {
-		document = fmt.Appendf(nil, `{"network":%s}`, docs[0].appendJSON(nil))
+		document = fmt.Appendf(nil, `{"network":%s}`, docs[0].canonical())
 	}
 	return &gate.Spec{Kind: gate.NetworkSpec, Name: agent, Document: document, Network: network}, list
 }

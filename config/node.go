@@ -92,10 +92,16 @@ func cut(s string) string {
 	return string(r[:most]) + "…"
 }
 
-// appendJSON writes the value as canonical JSON: fields sorted by name, numbers
-// as they were written, nothing escaped that need not be. YAML and JSON of the
-// same value give the same bytes (spec/azure.md 2).
-func (n *node) appendJSON(b []byte) []byte {
+// canonical is the value as JSON with its fields sorted by name, numbers as they
+// were written, nothing escaped that need not be. YAML and JSON of the same value
+// give the same bytes (spec/azure.md 2).
+func (n *node) canonical() []byte { return n.appendJSON(nil, true) }
+
+// ordered is canonical with fields in the order in which they were written, which
+// for hooks is one in which they fire.
+func (n *node) ordered() []byte { return n.appendJSON(nil, false) }
+
+func (n *node) appendJSON(b []byte, sorted bool) []byte {
 	switch n.kind {
 	case nullKind:
 		return append(b, "null"...)
@@ -109,23 +115,25 @@ func (n *node) appendJSON(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = item.appendJSON(b)
+			b = item.appendJSON(b, sorted)
 		}
 		return append(b, ']')
-	default:
-		fields := slices.SortedFunc(slices.Values(n.fields), func(a, b field) int { return strings.Compare(a.name, b.name) })
-		return appendFields(b, fields)
 	}
+	fields := n.fields
+	if sorted {
+		fields = slices.SortedFunc(slices.Values(fields), func(a, b field) int { return strings.Compare(a.name, b.name) })
+	}
+	return appendFields(b, fields, sorted)
 }
 
-func appendFields(b []byte, fields []field) []byte {
+// appendFields writes fields as they come; sorted is about what is in them.
+func appendFields(b []byte, fields []field, sorted bool) []byte {
 	b = append(b, '{')
 	for i, f := range fields {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendText(b, f.name), ':')
-		b = f.value.appendJSON(b)
+		b = f.value.appendJSON(append(appendText(b, f.name), ':'), sorted)
 	}
 	return append(b, '}')
 }

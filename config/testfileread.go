@@ -82,7 +82,7 @@ func readTestFile(o *object, file *TestFile) {
 
 func (n *node) place() Place { return Place{n.line, n.column} }
 
-func (n *node) json() json.RawMessage { return n.appendJSON(nil) }
+func (n *node) json() json.RawMessage { return n.canonical() }
 
 // named is a text that names a file.
 func (o *object) named(name, want string) Named {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ type convertCommand struct {
 
 // Help is the detail of `stopgate convert --help`.
 func (convertCommand) Help() string {
-	return `Writes the hooks of one system in the form of another: YAML for azure, JSON for the others. The report stands on standard error as file:line:column: error|warning: text. Errors come first, then what becomes of single hooks, then what holds for all. An error is what cannot be expressed there: without --partial nothing is written then. A warning is what is expressed and behaves otherwise; scripts are kept as they are, and say for themselves what they read and answer. What a hook may answer is read in its own text, and in the scripts of the project that it runs; where neither tells, a warning says what to look for.
+	return `Writes the hooks of one system in the form of another: YAML for azure, JSON for the others. The report stands on standard error as file:line:column: error|warning: text. Errors come first, then what becomes of single hooks, then what holds for all. An error is what cannot be expressed there: without --partial nothing is written then. A warning is what is expressed and behaves otherwise; scripts are kept as they are, and say for themselves what they read and answer. What a hook may answer, and what it reads of its input, is looked for in its own text and in the scripts of the project that it runs; where it is not certain what it can answer, a warning says what to look for.
 
 Exit codes: 0 written; 1 something cannot be expressed, or the file has errors; 64 usage, 65 unreadable input.
 
@@ -40,7 +41,7 @@ func (c convertCommand) Run(p process) error {
 		return err
 	}
 	project := projectScripts{from: conversion.From, dir: config.ProjectOf(absolute(c.File))}
-	conversion.Script = project.text
+	conversion.Script, conversion.Names = project.text, project.names
 	document, report := conversion.Convert(c.File, data)
 	printFindings(p.stderr, []specFile{{path: c.File, findings: report}})
 	if document == nil {
@@ -52,7 +53,7 @@ func (c convertCommand) Run(p process) error {
 		err = c.put(document)
 	}
 	if err == nil && gate.HasErrors(report) {
-		fmt.Fprintln(p.stderr, "stopgate: written without what has an error above")
+		fmt.Fprintln(p.stderr, "stopgate: written without what has an error above, but for a hook whose line says that it is written")
 	}
 	return err
 }
@@ -85,8 +86,33 @@ const maxLooked = 256
 // what is no regular file, or larger than any script that a spec could hold, is
 // not read.
 func (s *projectScripts) text(path string) (string, bool) {
-	if s.looked++; s.looked > maxLooked {
+	f, err := regular.Check(s.open(path))
+	if err != nil {
 		return "", false
+	}
+	defer f.Close()
+	text, err := regular.ReadAll(f, gate.MaxScriptBytes)
+	return string(text), err == nil
+}
+
+// maxNames is how many names of one directory are looked at.
+const maxNames = 4096
+
+// names are a directory's, if there are not very many.
+func (s *projectScripts) names(dir string) ([]string, bool) {
+	f, err := s.open(dir)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxNames)
+	return names, (err == nil || errors.Is(err, io.EOF)) && len(names) < maxNames
+}
+
+// open opens what lies in the project.
+func (s *projectScripts) open(path string) (*os.File, error) {
+	if s.looked++; s.looked > maxLooked {
+		return nil, os.ErrNotExist
 	}
 	if filepath.IsAbs(path) {
 		top := s.dir
@@ -95,22 +121,16 @@ func (s *projectScripts) text(path string) (string, bool) {
 		}
 		rel, err := filepath.Rel(top, path)
 		if err != nil {
-			return "", false
+			return nil, err
 		}
 		path = rel
 	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
-		return "", false
+		return nil, err
 	}
 	defer root.Close()
-	f, err := regular.Check(root.OpenFile(path, regular.How, 0))
-	if err != nil {
-		return "", false
-	}
-	defer f.Close()
-	text, err := regular.ReadAll(f, gate.MaxScriptBytes)
-	return string(text), err == nil
+	return root.OpenFile(path, regular.How, 0)
 }
 
 // settle checks what was asked for, and reads the file.
