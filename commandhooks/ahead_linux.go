@@ -20,13 +20,15 @@ import (
 	"stopgate/internal/scratch"
 )
 
-// ahead is a sandbox that was started before its job, and has one. It is what a
-// cold one is at the same point, limited, examined and held, or further on: a
-// script's interpreter runs, up to where it opens the script.
+// ahead is a sandbox that was started before its job, and has one, or forks for
+// any number. It is what a cold one is at the same point, limited, examined and
+// held, or further on: a script's interpreter runs, up to where it opens the
+// script.
 //
 // The script comes by a directory of the host that lies read-only at
-// [scriptDir], and is there only once the job has come. What is handed over is
-// a line on [latchFD], by us alone.
+// [scriptDir], and is there only once the job has come, but in one that forks,
+// which is for that script alone. What is handed over is a line on [latchFD], by
+// us alone.
 type ahead struct {
 	p      *process
 	box    *boxed
@@ -34,22 +36,28 @@ type ahead struct {
 	system []os.FileInfo // what of the system it has
 	home   *scratch.Dir  // holds hook
 	hook   string        // the directory that it has at scriptDir
+	forks  *forks        // nil: it has one job
 }
 
 // unlatched is a shell's program that becomes an interpreter with the latch.
 const unlatched = failsafe + `read -r go <&3 && exec "$@"`
 
 // shapeOf names all that a sandbox was told but the script and the input: two
-// with one name differ in nothing else. There is none for a hook that takes from
-// its event what no other will have, nor for one that runs as a user who may have
-// processes out here: that one could exchange the script.
+// with one name differ in nothing else; where they fork, they have one script and
+// one owner, too. There is none for a hook that takes from its event what no other
+// will have, nor for one that runs as a user who may have processes out here: that
+// one could exchange the script.
 func (b *bubblewrap) shapeOf(s *sandbox, j job) (id shapeID, ok bool) {
 	passes := len(s.files) > latchFD+1 // the content of a file, as of now
 	if b.pool == nil || s.user != b.user || j.rooted || j.once || passes || s.lost || s.err != nil {
 		return id, false
 	}
 	h := sha256.New()
-	for _, list := range [][]string{s.args, s.environ, j.argv(j.scriptFile()), {s.dir}} {
+	lists := [][]string{s.args, s.environ, j.argv(j.scriptFile()), {s.dir}}
+	if j.forks {
+		lists = append(lists, []string{j.agent, j.hook, j.script})
+	}
+	for _, list := range lists {
 		put(h, list)
 	}
 	return shapeID(h.Sum(nil)), true
@@ -65,7 +73,8 @@ func put(h hash.Hash, list []string) {
 // startAhead gives the job to a sandbox that waits for one of its shape. Where
 // none does, or what the machine has at its paths is no longer what the sandbox
 // shows, it answers nil, and nothing has been run.
-func (b *bubblewrap) startAhead(s *sandbox, j job) *process {
+func (b *bubblewrap) startAhead(ctx context.Context, s *sandbox, j job, stdio [3]*os.File) *process {
+	j.forks = b.opt.ForkPython && j.mayFork(s)
 	id, ok := b.shapeOf(s, j)
 	if !ok {
 		return nil
@@ -75,10 +84,18 @@ func (b *bubblewrap) startAhead(s *sandbox, j job) *process {
 	if w == nil {
 		return nil
 	}
+	if w.forks != nil {
+		p, err := b.forkFrom(ctx, w, s, stdio)
+		if err != nil {
+			b.pool.giveUp(id, w)
+		}
+		return p
+	}
 	if !w.shows(s, b.look()) || w.run(j) != nil {
 		b.pool.discard(w.end)
 		return nil
 	}
+	w.p.ahead = true
 	w.p.clear = func() {
 		w.box.clear()
 		b.pool.discard(func() { _ = w.home.Remove() }) // else the next start's
@@ -146,13 +163,20 @@ func (w *ahead) write(name string, content []byte, mode fs.FileMode) error {
 	return cmp.Or(err, f.Chmod(mode), f.Close())
 }
 
-// end takes the sandbox away with all that it holds. No job may have come.
+// end takes the sandbox away with all that it holds, once no job is left that it
+// has forked. No other may have come.
 func (w *ahead) end() {
+	if w.forks == nil || w.forks.end() {
+		w.remove()
+	}
+}
+
+func (w *ahead) remove() {
 	if w.p != nil {
 		w.p.kill()
 		w.box.awaitEnd()
-		w.p.main.Kill()
-		w.p.main.Wait()
+		w.box.bwrap.Kill()
+		w.box.bwrap.Wait()
 		w.p.streams.close()
 		w.box.latch.Close()
 		w.box.clear()
@@ -217,6 +241,11 @@ func (w *ahead) start(ctx context.Context, b *bubblewrap, j job) error {
 	if runs {
 		program = unlatched
 		w.like.environ = append(slices.Clip(w.like.environ), first.variable)
+		if j.forks {
+			if err := b.makeForks(w, j, &first); err != nil {
+				return err
+			}
+		}
 		if err := w.write(first.file, first.content, 0o444); err != nil {
 			return err
 		}
@@ -240,7 +269,10 @@ func (w *ahead) start(ctx context.Context, b *bubblewrap, j job) error {
 	if err := w.await(ctx); err != nil {
 		return err
 	}
-	return os.Remove(filepath.Join(w.hook, first.file))
+	if err := os.Remove(filepath.Join(w.hook, first.file)); err != nil || w.forks == nil {
+		return err
+	}
+	return w.tryFork(ctx)
 }
 
 // await lets the interpreter start, and returns when it waits.
@@ -267,7 +299,7 @@ func (w *ahead) await(ctx context.Context) error {
 // allowance for what the kernel holds for its namespaces and mounts.
 func (w *ahead) memory() int64 {
 	const namespaces = 512 << 10
-	return w.box.used() + heldMemory(w.p.main.Pid) + namespaces
+	return w.box.used() + heldMemory(w.box.bwrap.Pid) + namespaces
 }
 
 // keepAhead has sandboxes started ahead; where their scripts could lie nowhere,

@@ -96,25 +96,35 @@ func BenchmarkScript(b *testing.B) {
 	}
 }
 
-// BenchmarkScriptsAtOnce has two callers run each script as fast as they can,
-// by turns with and without sandboxes started ahead: a pool hides time, and must
-// not take any from a machine that has none to spare.
+// BenchmarkScriptsAtOnce has two callers run each script as fast as they can, by
+// turns bare, with and without sandboxes started ahead, and forked: a pool hides
+// time, and must not take any from a machine that has none to spare; forks give
+// some back.
 func BenchmarkScriptsAtOnce(b *testing.B) {
 	cold, warm := newRunner(b, Options{}), warmRunner(b, Options{})
 	for _, script := range benchScripts(cold) {
 		b.Run(script.name, func(b *testing.B) {
-			if script.interpreter == "" {
-				b.Skip("no interpreter")
+			file := script.onDisk(b)
+			names, ways := []string{"bare", "cold", "warm"}, []func(){
+				func() { script.bare(b, file) }, func() { script.hooked(b, cold) }, func() { script.hooked(b, warm) },
 			}
-			var took [2]time.Duration
+			if script.interpreter == cold.Status().Python {
+				forked := forkRunner(b, Options{})
+				names, ways = append(names, "forked"), append(ways, func() { script.hooked(b, forked) })
+				defer func() {
+					use := forked.Use()
+					b.ReportMetric(float64(use.Warm)/float64(use.Started), "forked-share")
+				}()
+			}
+			took := make([]time.Duration, len(ways))
 			for b.Loop() {
-				for i, r := range []*Runner{cold, warm} {
+				for i, way := range ways {
 					began := time.Now()
 					var callers sync.WaitGroup
 					for range 2 {
 						callers.Go(func() {
 							for range 20 {
-								script.hooked(b, r)
+								way()
 							}
 						})
 					}
@@ -123,10 +133,13 @@ func BenchmarkScriptsAtOnce(b *testing.B) {
 				}
 			}
 			b.ReportMetric(0, "ns/op")
-			per := func(d time.Duration) float64 { return float64(40*b.N) / d.Seconds() }
-			b.ReportMetric(per(took[0]), "cold/s")
-			b.ReportMetric(per(took[1]), "warm/s")
-			b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "warm/cold")
+			for i, name := range names {
+				b.ReportMetric(float64(40*b.N)/took[i].Seconds(), name+"/s")
+			}
+			b.ReportMetric(took[1].Seconds()/took[2].Seconds(), "warm/cold")
+			if len(ways) > 3 {
+				b.ReportMetric(took[0].Seconds()/took[3].Seconds(), "forked/bare")
+			}
 		})
 	}
 }

@@ -19,10 +19,11 @@ import (
 
 // boxed is a running sandbox.
 type boxed struct {
-	status *os.File // what bwrap tells of it
-	block  *os.File // a byte lets bwrap go on, and so does our death
-	latch  *os.File // a line lets the hook run
-	init   int      // process 1 of the sandbox, as we know it; 0: not known
+	bwrap  *os.Process // nil: another sandbox holds it
+	status *os.File    // what bwrap tells of it
+	block  *os.File    // a byte lets bwrap go on, and so does our death
+	latch  *os.File    // a line lets the hook run; of one that forks, a socket
+	init   int         // process 1 of the sandbox, as we know it; 0: not known
 	pidfd  int
 	memory []*os.File // its file systems that a hook can fill
 }
@@ -179,17 +180,31 @@ func (x *boxed) used() int64 {
 func (x *boxed) read(state *os.ProcessState, e *ending) *gate.Failure {
 	told := &capture{pipe: x.status}
 	told.drain()
+	code := exitCode(told.kept)
+	if code == nil {
+		return failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)%s", state, e.lastWords())
+	}
+	e.exited(*code)
+	return nil
+}
+
+// exitCode is the one in a line of status; nil: there is none.
+func exitCode(line []byte) *int {
 	var last struct {
 		Code *int `json:"exit-code"`
 	}
-	if err := json.Unmarshal(told.kept, &last); err != nil || last.Code == nil {
-		return failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)%s", state, e.lastWords())
+	if json.Unmarshal(line, &last) != nil {
+		return nil
 	}
-	e.code = *last.Code
-	if n := e.code - 128; n > 0 && n < 32 {
+	return last.Code
+}
+
+// exited takes an exit code as bwrap has it, which is also that of a signal.
+func (e *ending) exited(code int) {
+	e.code = code
+	if n := code - 128; n > 0 && n < 32 {
 		e.signal, e.unsure = signalName(syscall.Signal(n)), true
 	}
-	return nil
 }
 
 func (x *boxed) clear() {

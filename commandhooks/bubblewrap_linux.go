@@ -25,11 +25,13 @@ type bubblewrap struct {
 	mounted []mounted // the directories among them
 	root    *rootDir  // nil: no hook has one of its own
 	filter  []byte    // the seccomp program
-	user    *syscall.Credential
-	passwd  []byte
-	group   []byte
-	hosts   []byte
-	environ []string
+	// noFilter is that of a sandbox whose jobs load the filter themselves.
+	noFilter []byte
+	user     *syscall.Credential
+	passwd   []byte
+	group    []byte
+	hosts    []byte
+	environ  []string
 	// pool has sandboxes that were started ahead, with aheadDir for their
 	// scripts; nil: each is started when its hook is.
 	pool     *pool
@@ -50,7 +52,11 @@ func newBubblewrap(opt Options, t tools, file string) (*bubblewrap, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bubblewrap{opt: opt, tools: t, file: file, filter: filter, user: sandboxUser(),
+	noFilter, err := everything()
+	if err != nil {
+		return nil, err
+	}
+	b := &bubblewrap{opt: opt, tools: t, file: file, filter: filter, noFilter: noFilter, user: sandboxUser(),
 		passwd: fmt.Appendf(nil, "hook:x:%d:%d::/tmp:/bin/bash\n", insideID, insideID),
 		group:  fmt.Appendf(nil, "hook:x:%d:\n", insideID),
 		hosts:  []byte("127.0.0.1 localhost\n::1 localhost\n")}
@@ -123,9 +129,7 @@ func (b *bubblewrap) systemArgs() []string {
 	args = append(args, "--proc", "/proc", "--symlink", "/proc/self/fd", "/dev/fd", "--symlink", "/proc/self/fd/0", "/dev/stdin",
 		"--symlink", "/proc/self/fd/1", "/dev/stdout", "--symlink", "/proc/self/fd/2", "/dev/stderr",
 		"--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm",
-		"--size", strconv.FormatInt(b.opt.Limits.TempSize, 10), "--perms", "1777", "--tmpfs", "/tmp",
-		// Nothing in it is a hook's to change, its own oom_score_adj least of all.
-		"--remount-ro", "/proc")
+		"--size", strconv.FormatInt(b.opt.Limits.TempSize, 10), "--perms", "1777", "--tmpfs", "/tmp")
 	return args
 }
 
@@ -143,6 +147,7 @@ type sandbox struct {
 	covered []os.FileInfo // what lies below the hidden paths
 	shown   []shown       // what bwrap mounts by path
 	lost    bool          // a transcript could not be brought in
+	forks   bool          // what it has is a server of forks, which confines its jobs itself
 	err     error         // the first thing that went wrong
 }
 
@@ -230,7 +235,7 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 		return nil, failure
 	}
 	defer s.close()
-	if p := b.startAhead(s, j); p != nil {
+	if p := b.startAhead(ctx, s, j, stdio); p != nil {
 		return p, nil
 	}
 	if j.script != "" {
@@ -242,7 +247,7 @@ func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*proc
 	}
 	defer box.latch.Close()
 	if err := box.letGo(); err != nil {
-		abandon(p.main)
+		abandon(box.bwrap)
 		box.clear()
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
 	}
@@ -300,15 +305,24 @@ func (b *bubblewrap) hold(ctx context.Context, s *sandbox, program string, j job
 		s.add("--remount-ro", hidden)
 	}
 	box := &boxed{}
+	filter := b.filter
 	var err error
-	if s.files[latchFD], box.latch, err = os.Pipe(); err != nil {
+	if s.forks {
+		filter = b.noFilter
+		s.files[latchFD], box.latch, err = socketPair()
+	} else {
+		// Nothing in it is a hook's to change, its own oom_score_adj least of all.
+		s.add("--remount-ro", "/proc")
+		s.files[latchFD], box.latch, err = os.Pipe()
+	}
+	if err != nil {
 		s.fail(err)
 	}
 	var statusFD, blockFD string
 	statusFD, box.status = s.hear()
 	blockFD, box.block = s.tell()
 	defer box.block.Close()
-	s.add("--remount-ro", "/", "--chdir", s.dir, "--seccomp", s.content(b.filter), "--json-status-fd", statusFD, "--block-fd", blockFD)
+	s.add("--remount-ro", "/", "--chdir", s.dir, "--seccomp", s.content(filter), "--json-status-fd", statusFD, "--block-fd", blockFD)
 	s.add("--", "/bin/sh", "-c", program, "hook")
 	s.add(j.argv(j.scriptFile())...)
 	p, failure := b.launch(ctx, s, stdio, box)
@@ -325,23 +339,34 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, stdio [3]*os.File, 
 	if s.err != nil {
 		return nil, failed(gate.Internal, "files for the sandbox: %v", s.err)
 	}
-	if s.user != nil {
-		for _, f := range stdio { // else it could not open /dev/stderr
-			_ = f.Chown(int(s.user.Uid), int(s.user.Gid)) // a hook that needs it says so itself
-		}
-	}
+	give(stdio, s.user)
 	bwrap, err := os.StartProcess(b.file, s.args, &os.ProcAttr{Dir: "/", Env: s.environ, Files: s.files,
 		Sys: &syscall.SysProcAttr{Credential: s.user, Setpgid: true}})
 	s.close()
 	if err != nil {
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not be started: %v", err)
 	}
-	if err := box.confine(ctx, b.opt.Limits, s.user, s.shown); err != nil {
+	box.bwrap = bwrap
+	limits := b.opt.Limits
+	if s.forks {
+		limits.Processes *= b.opt.Parallel + 1 // each job is held to its own
+	}
+	if err := box.confine(ctx, limits, s.user, s.shown); err != nil {
 		abandon(bwrap)
 		if failure, ok := errors.AsType[*gate.Failure](err); ok {
 			return nil, failure
 		}
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
 	}
-	return &process{main: bwrap, kill: box.kill, read: box.read, clear: box.clear, used: box.used, limit: b.opt.Limits.Memory, lost: s.lost}, nil
+	return &process{main: child{bwrap}, kill: box.kill, read: box.read, clear: box.clear, used: box.used, limit: b.opt.Limits.Memory, lost: s.lost}, nil
+}
+
+// give has the hook's user own its streams: else it could not open /dev/stderr.
+func give(stdio [3]*os.File, user *syscall.Credential) {
+	if user == nil {
+		return
+	}
+	for _, f := range stdio {
+		_ = f.Chown(int(user.Uid), int(user.Gid)) // a hook that needs it says so itself
+	}
 }

@@ -143,9 +143,17 @@ type Options struct {
 	// Pool is how much memory in bytes may be held by sandboxes that are started
 	// before their hooks, a script's interpreter running, for the kinds of hooks
 	// that ran of late; no more of them wait than Parallel. Each has one hook and is
-	// then replaced. What a hook can tell of it is in docs/writing-hooks.md. 0: each
+	// then replaced, but see ForkPython. What a hook can tell of it is in docs/writing-hooks.md. 0: each
 	// sandbox is started when its hook is. Bubblewrap only; see [Runner.Close].
 	Pool int64
+	// ForkPython has Python scripts forked from a Python that waits in a sandbox,
+	// one for each hook of each agent, within Pool: at volume that takes a
+	// fraction of the time. Every job still has namespaces of its own, with their
+	// process ids, /tmp and network, limits and system call filter; it shares with
+	// the others of its hook, for as long as a sandbox waits, how the memory of its
+	// interpreter is laid out and its hash seed. docs/writing-hooks.md has what else
+	// a script can tell, and which scripts go the usual way.
+	ForkPython bool
 	// Env is added to the clean environment that hooks get; the gate's own
 	// environment never reaches them, but as HostEnv.
 	Env map[string]string
@@ -258,6 +266,9 @@ func (o Options) validate() error {
 	if o.Pool < 0 {
 		errs = append(errs, fmt.Errorf("sandbox pool is %d bytes: at least 0", o.Pool))
 	}
+	if o.ForkPython && o.Pool == 0 {
+		errs = append(errs, errors.New("sandbox forks python, but its pool is 0: what waits needs memory"))
+	}
 	if o.Parallel < 1 {
 		errs = append(errs, fmt.Errorf("sandbox parallel is %d: at least 1", o.Parallel))
 	}
@@ -275,7 +286,8 @@ type Use struct {
 	// Started are the hooks whose process was started since New, Failed those
 	// whose process could not be.
 	Started, Failed uint64
-	// Warm are those of Started that had a sandbox started ahead.
+	// Warm are those of Started that had a sandbox started ahead, or a Python in
+	// one that was forked for them.
 	Warm uint64
 	// Waiting sandboxes were started ahead and have no hook yet, and hold so
 	// many bytes.
@@ -308,7 +320,7 @@ func (r *Runner) launch(ctx context.Context, j job, stdio [3]*os.File) (*process
 	switch {
 	case failure != nil:
 		r.unstarted.Add(1)
-	case p.streams != nil:
+	case p.ahead:
 		r.warm.Add(1)
 	default:
 		r.cold.Add(1)

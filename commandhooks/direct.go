@@ -38,7 +38,7 @@ func (d direct) start(_ context.Context, j job, stdio [3]*os.File) (*process, *g
 		return nil, failure
 	}
 	return &process{
-		main:  proc,
+		main:  child{proc},
 		kill:  func() { syscall.Kill(-proc.Pid, syscall.SIGKILL) },
 		read:  readState,
 		clear: discard,

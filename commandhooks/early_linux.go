@@ -22,6 +22,14 @@ var aheadBash []byte
 //go:embed ahead.py
 var aheadPython []byte
 
+// What a Python waits with: for its one job, or for each that it forks.
+var (
+	//go:embed waits.py
+	pythonWaits []byte
+	//go:embed forks.py
+	pythonForks []byte
+)
+
 // preloads are what most scripts import, and what takes Python longest. A
 // project may have modules by the names of those that come along.
 const preloads = "import json, re\n"
@@ -34,10 +42,15 @@ func (j job) early(environ []string, project bool) (e early, ok bool) {
 	case j.script == "":
 		return early{}, false
 	case strings.HasSuffix(j.fileName, ".py"):
-		e = early{file: "sitecustomize.py", variable: "PYTHONPATH=" + scriptDir, content: aheadPython, heeds: []string{"PYTHON"}}
-		if !project {
-			e.content = slices.Concat([]byte(preloads), aheadPython)
+		e = early{file: "sitecustomize.py", variable: "PYTHONPATH=" + scriptDir, heeds: []string{"PYTHON"}}
+		how, first := pythonWaits, preloads
+		if j.forks {
+			how = pythonForks
 		}
+		if project {
+			first = ""
+		}
+		e.content = slices.Concat([]byte(first), how, aheadPython)
 	default:
 		e = early{file: "ahead.sh", variable: "BASH_ENV=" + scriptDir + "/ahead.sh", content: aheadBash,
 			heeds: []string{"BASH", "SHELLOPTS=", "POSIXLY_CORRECT="}}

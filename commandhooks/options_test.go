@@ -18,6 +18,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"mode", Options{Mode: "docker"}, `mode "docker"`},
 		{"workspace", Options{Mode: Off, Workspace: Workspace{Access: "all"}}, `workspace "all"`},
 		{"parallel", Options{Mode: Off, Parallel: -1}, "parallel is -1"},
+		{"forks without a pool", Options{Mode: Off, ForkPython: true}, "its pool is 0"},
 		{"memory", Options{Mode: Off, Limits: Limits{Memory: 1}}, "memory is 1"},
 		{"file size", Options{Mode: Off, Limits: Limits{FileSize: -1}}, "file size is -1"},
 		{"no limits", Options{Mode: Off, Parallel: 1}, "open files is 0"},

@@ -25,13 +25,16 @@ type job struct {
 	// once: what it finds in its environment is of this event alone.
 	once bool
 	// env is over what every hook finds in its environment; see withHost.
-	env map[string]string
+	env         map[string]string
+	agent, hook string // whose it is
+	forks       bool   // what waits for it is a Python that is forked for each job
 }
 
 // plan picks the interpreter (spec/azure.md 20) and gathers what the hook is
 // to see.
 func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 	j := job{stdin: in.Context, cwd: in.Event.Cwd, inline: in.Hook.Command, script: in.Hook.Script,
+		agent: in.Event.Agent, hook: string(in.Hook.Level) + " " + in.Hook.Name,
 		rooted: r.root != nil && in.Hook.Dialect == gate.Antigravity}
 	j.project = r.opt.Workspace.project(in.Hook.Dialect, j.cwd, in.Event.Project)
 	name := "bash"

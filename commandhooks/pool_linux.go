@@ -13,7 +13,8 @@ type shapeID [32]byte
 // pool keeps sandboxes that were started ahead, for the shapes that jobs had
 // lately. It hides how long a start takes and takes work off nobody: what it
 // starts, it starts one after another, when answers have left, and not while the
-// machine has hooks enough to run. Nobody ever waits for it.
+// machine has hooks enough to run. Nobody ever waits for it. One that forks stays
+// when it has a job, until it is too old.
 type pool struct {
 	budget int64 // bytes
 	most   int   // sandboxes
@@ -85,7 +86,10 @@ func (p *pool) take(id shapeID, j job) *ahead {
 		if len(p.shapes) >= maxShapes && !p.forget() {
 			return nil
 		}
-		j.stdin, j.script = nil, kept(j.script)
+		j.stdin = nil
+		if !j.forks {
+			j.script = kept(j.script)
+		}
 		s = &shape{job: j, each: firstGuess}
 		p.shapes[id] = s
 	}
@@ -97,8 +101,28 @@ func (p *pool) take(id shapeID, j job) *ahead {
 		return nil
 	}
 	w := s.waiting[0]
-	s.waiting = slices.Delete(s.waiting, 0, 1)
+	if !s.job.forks { // which has any number of jobs
+		s.waiting = slices.Delete(s.waiting, 0, 1)
+	}
 	return w.ahead
+}
+
+// giveUp takes one away that forks, and does so no more.
+func (p *pool) giveUp(id shapeID, w *ahead) {
+	var ends []func()
+	p.mu.Lock()
+	if s := p.shapes[id]; s != nil {
+		s.waiting = slices.DeleteFunc(s.waiting, func(have waiting) bool {
+			if have.ahead == w {
+				ends = append(ends, have.end)
+			}
+			return have.ahead == w
+		})
+	}
+	p.mu.Unlock()
+	for _, end := range ends {
+		p.discard(end)
+	}
 }
 
 // forget makes room for a shape: the one whose last job is longest ago, and that
@@ -143,7 +167,8 @@ func (p *pool) discard(f func()) {
 
 // wants is how many sandboxes of the shape should wait: none for a job that came
 // once, one for what comes now and then, and for what comes often as many as
-// come in an eighth of a second, in which one has surely been started.
+// come in an eighth of a second, in which one has surely been started. One that
+// forks is enough for all.
 func (s *shape) wants(now time.Time) int {
 	lately, often := 0, 0
 	for _, at := range s.arrivals {
@@ -156,6 +181,9 @@ func (s *shape) wants(now time.Time) int {
 	}
 	if lately < 2 || now.Sub(s.failed) < waitAtMost {
 		return 0
+	}
+	if s.job.forks {
+		return 1
 	}
 	return 1 + often/8
 }
@@ -223,8 +251,8 @@ func (p *pool) clear() {
 // fill starts one sandbox, if one is wanted and may be, and reports whether it
 // did.
 func (p *pool) fill(ctx context.Context) bool {
-	id, s := p.lacking(time.Now())
-	if s == nil || p.busy() || ctx.Err() != nil {
+	id, s := p.lacking(time.Now(), p.busy())
+	if s == nil || ctx.Err() != nil {
 		return false
 	}
 	made, err := p.start(ctx, id, s.job)
@@ -246,8 +274,9 @@ func (p *pool) fill(ctx context.Context) bool {
 	return true
 }
 
-// lacking is the shape that lacks most of what it wants, within the bounds.
-func (p *pool) lacking(now time.Time) (id shapeID, most *shape) {
+// lacking is the shape that lacks most of what it wants, within the bounds. While
+// the machine is busy only what forks is started, since that takes work off it.
+func (p *pool) lacking(now time.Time, busy bool) (id shapeID, most *shape) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, bytes := p.held()
@@ -256,7 +285,7 @@ func (p *pool) lacking(now time.Time) (id shapeID, most *shape) {
 	}
 	lack := 0
 	for i, s := range p.shapes {
-		if l := s.wants(now) - len(s.waiting); l > lack && bytes+s.each <= p.budget {
+		if l := s.wants(now) - len(s.waiting); l > lack && bytes+s.each <= p.budget && (s.job.forks || !busy) {
 			id, most, lack = i, s, l
 		}
 	}

@@ -188,6 +188,44 @@ func TestPool(t *testing.T) {
 				t.Errorf("%d were started, %d ended", m.started.Load(), m.ended.Load())
 			}
 		}},
+		{"one that forks stays, for all jobs, until it is too old", func(t *testing.T) {
+			m := newMade(64<<20, 8)
+			defer m.close()
+			m.busy.Store(true) // it takes work off a busy machine
+			warm := 0
+			for range 1000 {
+				if m.take(shapeID{1}, job{forks: true, script: "print()"}) != nil {
+					warm++
+				}
+				m.answered()
+				time.Sleep(50 * time.Millisecond)
+			}
+			if n, _ := m.waits(); n != 1 || m.started.Load() != 2 || m.ended.Load() != 1 || warm < 990 {
+				t.Errorf("%d wait, %d were started, %d ended, %d of 1000 jobs forked", n, m.started.Load(), m.ended.Load(), warm)
+			}
+			if kept := m.shapes[shapeID{1}].job.script; kept != "print()" {
+				t.Errorf("the script kept is %q", kept)
+			}
+		}},
+		{"one that forks no more is taken away once", func(t *testing.T) {
+			m := newMade(64<<20, 8)
+			defer m.close()
+			var w *ahead
+			for w == nil {
+				w = m.take(shapeID{1}, job{forks: true})
+				m.answered()
+				time.Sleep(50 * time.Millisecond)
+			}
+			m.giveUp(shapeID{1}, w)
+			m.giveUp(shapeID{1}, w)
+			if again := m.take(shapeID{1}, job{forks: true}); again == w {
+				t.Error("it is still there")
+			}
+			time.Sleep(time.Second)
+			if again := m.take(shapeID{1}, job{forks: true}); again == nil || m.started.Load() != 2 || m.ended.Load() != 1 {
+				t.Errorf("%d were started, %d ended", m.started.Load(), m.ended.Load())
+			}
+		}},
 		{"closing ends all, and starts no more", func(t *testing.T) {
 			m := newMade(64<<20, 8)
 			m.come(1, 50, 40*time.Millisecond)

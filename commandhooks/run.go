@@ -19,7 +19,7 @@ type launcher func(ctx context.Context, j job, stdio [3]*os.File) (*process, *ga
 
 // process is a hook's main process after it was started.
 type process struct {
-	main *os.Process
+	main mainProcess
 	// kill ends every process of the hook that can be reached; it may be
 	// called more than once, and before main was waited for.
 	kill func()
@@ -33,10 +33,23 @@ type process struct {
 	used  func() int64
 	limit int64
 	lost  bool // the hook was not shown its transcript
+	ahead bool // something of it was started before the hook was
 	// streams are those of a process that was started ahead, which has its input
 	// from there; nil: those that its launcher was given.
 	streams *streams
 }
+
+// mainProcess is what a hook's end is the end of.
+type mainProcess interface {
+	await()      // returns when it has ended, and leaves it to be waited for
+	Kill() error // ends it, or at least await
+	Wait() (*os.ProcessState, error)
+}
+
+// child is one that the gate started itself.
+type child struct{ *os.Process }
+
+func (c child) await() { awaitEnd(c.Pid) }
 
 // How much memory a hook uses is looked at from watchAfter on: most hooks have
 // ended by then. Between two looks a machine fills some 100 MiB. A look at
@@ -113,7 +126,7 @@ const (
 func (p *process) wait(ctx context.Context) (*os.ProcessState, killed) {
 	ended := make(chan struct{})
 	go func() {
-		awaitEnd(p.main.Pid)
+		p.main.await()
 		close(ended)
 	}()
 	why := p.watch(ctx, ended)

@@ -132,6 +132,36 @@ var pythonBehaviours = []behaviour{
 	{name: "re's cache", script: `import re; print(len(re._cache) < 100, re.sub("a", "b", "aa"))`},
 	{name: "recursion", script: "def f(): f()\ntry: f()\nexcept RecursionError as e: print(e)"},
 	{name: "a broken pipe", script: "import os, sys\nos.close(1)\nprint('x')"},
+	{name: "SystemExit with None", script: `raise SystemExit(None)`},
+	{name: "SystemExit with 256", script: `raise SystemExit(256)`},
+	{name: "SystemExit with -1", script: `raise SystemExit(-1)`},
+	{name: "SystemExit with an object", script: `raise SystemExit((2, "x"))`},
+	{name: "exit in atexit", script: "import atexit, sys\natexit.register(sys.exit, 2)\nprint('on')"},
+	{name: "os._exit in atexit", script: "import atexit, os\natexit.register(os._exit, 2)\nprint('lost')"},
+	{name: "an error in atexit", script: "import atexit\natexit.register(int, 'x')"},
+	{name: "KeyboardInterrupt", script: `import os, signal; os.kill(os.getpid(), signal.SIGINT)`},
+	{name: "a handler of its own", script: "import os, signal, sys\nsignal.signal(signal.SIGINT, lambda *a: sys.exit(7))\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nos.kill(os.getpid(), signal.SIGINT)"},
+	{name: "an alarm", script: "import signal\nsignal.alarm(1)\nsignal.pause()"},
+	{name: "a mask and a stop of itself", script: "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})\nos.kill(os.getpid(), signal.SIGTERM)\nprint(signal.sigpending())"},
+	{name: "kills its parent", boxed: true, script: "import os, signal\nfor s in sorted(signal.valid_signals()): os.kill(os.getppid(), s)\nprint('alive')"},
+	{name: "kills everybody", boxed: true, script: "import os, signal, time\nif os.fork() == 0: time.sleep(600)\ntry: print(os.kill(-1, signal.SIGTERM))\nexcept OSError as e: print(e)\nprint(os.wait()[1])"},
+	{name: "kills everybody for good", boxed: true, script: "import os\nprint('a', flush=True)\nos.kill(-1, 9)\nprint(os.listdir('/tmp'))"},
+	{name: "a session of its own", script: "import os, sys, time\nif os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0: time.sleep(600)\n  os._exit(0)\nprint(os.wait()[1])"},
+	{name: "an orphan's parent", boxed: true, script: "import os, time\nr, w = os.pipe()\nif os.fork() == 0:\n  if os.fork() == 0:\n    while os.getppid() != 1: time.sleep(.01)\n    os.write(w, b'1')\n  os._exit(0)\nos.wait(); print(os.read(r, 9))"},
+	{name: "no descriptor left", script: "import os\nos.closerange(0, 256)"},
+	{name: "blocking streams", script: "import os; print([os.get_blocking(n) for n in range(3)], open('/dev/stdin').read(), open('/dev/stderr', 'w').write('e'))"},
+	{name: "files of its own in /tmp", boxed: true, script: "import os\nfor d in '/tmp', '/dev/shm':\n  print(sorted(os.listdir(d)), oct(os.stat(d).st_mode), os.stat(d).st_uid, os.statvfs(d).f_blocks)\n  open(d + '/mark', 'w').write('x')\n  os.mkdir(d + '/sub', 0)"},
+	{name: "a full /tmp", boxed: true, script: "import os\ntry:\n  for d in '/dev/shm', '/tmp':\n    with open(d + '/f', 'wb') as f:\n      try:\n        while True: f.write(bytes(1 << 20))\n      except OSError as e: print(e)\nexcept OSError as e: print(e)\nprint(os.path.getsize('/dev/shm/f'), os.path.getsize('/tmp/f'))"},
+	{name: "processes", boxed: true, script: `import os; print([p for p in os.listdir("/proc") if p.isdigit()], os.listdir("/proc/self/task"), open("/proc/self/comm").read(), open("/proc/self/cmdline").read())`},
+	{name: "its status", boxed: true, script: "for line in open('/proc/self/status'):\n  if line.split(':')[0] in 'Name Umask Uid Gid Groups NSpid NSsid NSpgid FDSize Threads SigQ SigPnd ShdPnd SigBlk SigIgn SigCgt CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs Seccomp'.split(): print(line, end='')"},
+	{name: "what it may not", boxed: true, script: "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nfor call, *args in (('unshare', 0x10000000), ('unshare', 0x20000000), ('mount', b'x', b'/tmp', b'tmpfs', 0, 0), ('umount', b'/proc'), ('sethostname', b'x', 1), ('ptrace', 16, 1, 0, 0), ('prctl', 23, 21, 0, 0, 0), ('setuid', 0), ('socket', 1, 1, 0)):\n  print(call, getattr(libc, call)(*args), ctypes.get_errno())"},
+	{name: "its parent's memory", boxed: true, script: "for f, how in (('/proc/1/mem', 'r+b'), ('/proc/1/oom_score_adj', 'w'), ('/proc/self/oom_score_adj', 'w')):\n  try: open(f, how); print('open')\n  except OSError as e: print(e.strerror in ('Permission denied', 'Read-only file system'))"},
+	{name: "loopback", boxed: true, script: "import socket, threading\ns = socket.create_server(('127.0.0.1', 4711))\nthreading.Thread(target=lambda: s.accept()[0].sendall(b'hi')).start()\nprint(socket.create_connection(('127.0.0.1', 4711)).recv(9), socket.if_nameindex())\ntry: socket.create_connection(('192.0.2.1', 80), 1)\nexcept OSError as e: print(e)"},
+	{name: "modules that a server needs", script: `import ctypes, socket, fcntl, struct, signal; print(ctypes.CDLL(None).abs(-3), socket.AF_INET, struct.pack("h", 1), ctypes.sizeof(ctypes.c_long))`},
+	{name: "priority", script: `import os; print(os.nice(0), os.sched_getaffinity(0), os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0))`},
+	{name: "oom", boxed: true, script: `print(open("/proc/self/oom_score_adj").read())`},
+	{name: "ipc", boxed: true, script: "import ctypes\nlibc = ctypes.CDLL(None)\nprint(libc.semget(1, 1, 0), libc.msgget(1, 0), libc.semget(1, 1, 0o1600), libc.msgget(1, 0o1600))"},
+	{name: "processor time", script: `import time, os; print(time.process_time() < 1, sum(os.times()[2:4]))`},
 }
 
 // trace is everything that a caller sees of a run.
@@ -218,6 +248,12 @@ func awaitWarm(t *testing.T, r *Runner, j job) {
 			j.script = "pass"
 		}
 	}
+	awaitWaiting(t, r, j)
+}
+
+// awaitWaiting runs the job itself until a sandbox waits for the next.
+func awaitWaiting(t *testing.T, r *Runner, j job) {
+	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if n, _ := r.pool.waits(); n > 0 {
 			return

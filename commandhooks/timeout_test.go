@@ -83,7 +83,7 @@ func TestAzure43KilledInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{main: main, kill: func() {}, used: func() int64 { return 0 }, limit: 1}
+	p := &process{main: child{main}, kill: func() {}, used: func() int64 { return 0 }, limit: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began := time.Now()

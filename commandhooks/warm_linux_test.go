@@ -186,7 +186,7 @@ func TestWarmThatDied(t *testing.T) {
 	if err := unix.PidfdSendSignal(w.box.pidfd, unix.SIGKILL, nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	awaitEnd(w.p.main.Pid)
+	awaitEnd(w.box.bwrap.Pid)
 	before := r.Use().Warm
 	if got := runTraced(t, r, j); got.Code != 3 || got.Failure != nil || !strings.HasPrefix(got.Stdout, "a first line") {
 		t.Errorf("got %+v", got)
@@ -313,8 +313,21 @@ func TestGateWithWaiting(t *testing.T) {
 	if os.Getenv(killedGate) == "" {
 		t.Skip("is a part of TestKilledGateLeavesNothingWaiting")
 	}
-	r := warmRunner(t, Options{})
+	r := warmRunner(t, Options{ForkPython: true})
 	waitsFor(t, r, planned(t, r, ":"))
+	if r.Status().Python != "" {
+		j := planned(t, r, python+"import sys, time\ntime.sleep(float(sys.stdin.readline()))")
+		j.stdin = []byte("0\n")
+		forgetAll(r)
+		awaitWaiting(t, r, j)
+		before := r.Use().Warm
+		j.stdin = []byte("600\n")
+		go runTraced(t, r, j)
+		for r.Use().Warm == before {
+			time.Sleep(time.Millisecond)
+		}
+		waitsFor(t, r, planned(t, r, ":"))
+	}
 	fmt.Println("waits")
 	time.Sleep(time.Minute)
 }

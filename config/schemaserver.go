@@ -60,6 +60,7 @@ func serverSchema() schema {
 			"workspace":       orVariable(oneOf("How the event's cwd is mounted.", WorkspaceNone, WorkspaceReadOnly, WorkspaceReadWrite)),
 			"workspace_roots": texts("Directories under which a cwd is mounted."),
 			"pool":            sizeSchema("What may be held by sandboxes that are started ahead; 0: none is."),
+			"python":          orVariable(oneOf("Where a Python script finds its interpreter.", PythonFresh, PythonForked)),
 			"limits": strictly("Of one hook.", schema{
 				"memory": sizeSchema("All of it."), "processes": orVariable(wholeFrom("And threads.", 4)), "file_size": sizeSchema("Of any file."),
 				"open_files": orVariable(wholeFrom("Of each process.", 16)), "cpu": durationSchema("Of each process."),

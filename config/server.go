@@ -40,7 +40,16 @@ type Sandbox struct {
 	WorkspaceRoots []string // directories that a workspace may lie under
 	Limits         SandboxLimits
 	Pool           int64 // bytes of sandboxes that a server starts ahead; 0: none
+	Python         SandboxPython
 }
+
+// SandboxPython says where a Python script finds its interpreter.
+type SandboxPython string
+
+const (
+	PythonFresh  SandboxPython = "fresh"  // starts with its sandbox
+	PythonForked SandboxPython = "forked" // is forked from one that waits for that hook; needs a Pool
+)
 
 // SandboxMode names what a script is confined by.
 type SandboxMode string

@@ -50,7 +50,7 @@ func TestServerDefaults(t *testing.T) {
 		Data:   "/home/dev/.local/state/stopgate",
 		HTTP:   HTTP{ShutdownGrace: 30 * time.Second}, HTTPHooks: HTTPHooks{Connections: 256},
 		Models: Models{Providers: map[string]Provider{}, Tiers: map[string]string{}, Named: map[string]string{}, Probe: "http://127.0.0.1:11434"},
-		Sandbox: Sandbox{Mode: SandboxAuto, Workspace: WorkspaceNone,
+		Sandbox: Sandbox{Mode: SandboxAuto, Workspace: WorkspaceNone, Python: PythonFresh,
 			Limits: SandboxLimits{Memory: 512 << 20, Processes: 64, FileSize: 64 << 20, OpenFiles: 256, CPU: 5 * time.Minute}},
 		Transcripts: Transcripts{MaxSize: 2 << 30, MaxLine: 16 << 20, Roots: []string{"/home/dev/.claude/projects", "/home/dev/.codex/sessions",
 			"/home/dev/.copilot/session-state", "/home/dev/.gemini/tmp", "/home/dev/.qwen/projects"}},
@@ -102,6 +102,7 @@ on_gate_error: block
 durability: process
 sandbox:
   pool: 8 MiB
+  python: forked
   mode: bubblewrap
   network: true
   workspace: read-write
@@ -145,7 +146,7 @@ models:
 	want := Server{
 		Listen: "localhost:1", Data: filepath.Join(base, "state"), Database: "postgres://u:p%40ss@h/d", Agents: "/etc/agents",
 		OnGateError: gate.FailBlock, Durability: DurableProcess,
-		Sandbox: Sandbox{Mode: SandboxBubblewrap, Network: true, Workspace: WorkspaceReadWrite, WorkspaceRoots: []string{"/srv", filepath.Join(base, "work")}, Pool: 8 << 20,
+		Sandbox: Sandbox{Mode: SandboxBubblewrap, Network: true, Workspace: WorkspaceReadWrite, WorkspaceRoots: []string{"/srv", filepath.Join(base, "work")}, Pool: 8 << 20, Python: PythonForked,
 			Limits: SandboxLimits{Memory: 1 << 30, Processes: 9, FileSize: 1 << 20, OpenFiles: 64, CPU: 90 * time.Second}},
 		Transcripts: Transcripts{MaxSize: 10 << 30, MaxLine: 65536},
 		Limits: Limits{EvaluateBody: 64 << 20, SpecBody: 4 << 20, ParallelHooks: 2, Evaluations: 3, CommandHooks: 4,
@@ -198,6 +199,8 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"size too large", "limits: {spec_body: 9999999999TiB}\n", "want a size as 64MiB"},
 		{"size too small", "sandbox: {limits: {memory: 1MiB}}\n", "want at least 16777216 bytes"},
 		{"a pool that is a switch", "sandbox: {pool: on}\n", "pool"},
+		{"forks without a pool", "sandbox: {python: forked}\n", `sandbox.python: python is "forked", which needs a pool`},
+		{"another way to have python", "sandbox: {pool: 1MiB, python: shared}\n", `python is "shared", want one of fresh, forked`},
 		{"too few processes", "sandbox: {limits: {processes: 3}}\n", "want a whole number of 4 or more"},
 		{"files too small", "sandbox: {limits: {file_size: 1023KiB}}\n", "want at least 1048576 bytes"},
 		{"size that is a flag", "limits: {spec_body: true}\n", "spec_body is true, want a size"},

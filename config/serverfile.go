@@ -180,6 +180,10 @@ func (r *serverReader) sandbox(o *object) Sandbox {
 		Workspace:      Workspace(choice(o, "workspace", string(WorkspaceNone), string(WorkspaceReadOnly), string(WorkspaceReadWrite))),
 		WorkspaceRoots: r.paths(o, "workspace_roots", nil),
 		Pool:           size(o, "pool", 0, 0),
+		Python:         SandboxPython(choice(o, "python", string(PythonFresh), string(PythonForked))),
+	}
+	if s.Python == PythonForked && s.Pool == 0 {
+		o.errorf(o.child("python"), o.place("python"), "python is %q, which needs a pool: set sandbox.pool, as to 64MiB", s.Python)
 	}
 	l := section(o, "limits")
 	defer l.unknown(true)

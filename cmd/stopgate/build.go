@@ -140,7 +140,7 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 	}
 	commands := commandOptions(cfg, getenv)
 	if data == alone { // others ask once and end
-		commands.Pool = cfg.Sandbox.Pool
+		commands.Pool, commands.ForkPython = cfg.Sandbox.Pool, cfg.Sandbox.Python == config.PythonForked
 	}
 	a, err := build(ctx, cfg, filepath.Join(cfg.Data, "transcripts"), texts, store.Erasure, commands, getenv)
 	if err != nil {
