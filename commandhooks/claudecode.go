@@ -3,6 +3,7 @@ package commandhooks
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"stopgate/gate"
@@ -20,8 +21,11 @@ func (e ending) claudeCode(event gate.EventName) gate.Verdict {
 	said, isObject := e.object()
 	v := gate.Verdict{Outcome: gate.Allow}
 	var fault error
-	if isObject {
+	switch {
+	case isObject:
 		v, fault = gate.ReadClaudeCodeAnswer(event, said)
+	case !e.stdout.cut && bytes.HasPrefix(said, []byte("{")) && deeper(said, maxDepth):
+		fault = fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
 	switch {
 	case e.code == 2:
@@ -64,6 +68,33 @@ func (e ending) blocked(v gate.Verdict) gate.Verdict {
 func (e ending) object() (said []byte, ok bool) {
 	said = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(e.stdout.kept), []byte("\ufeff")))
 	return said, bytes.HasPrefix(said, []byte("{")) && !e.stdout.cut && json.Valid(said)
+}
+
+// maxDepth is how deep JSON may be nested that encoding/json reads. JavaScript reads
+// any, so that what is deeper is an answer all the same.
+const maxDepth = 10_000
+
+// deeper reports whether a text opens more brackets in one another than depth, what
+// stands in quotes left out.
+func deeper(text []byte, depth int) bool {
+	open, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			open++
+		case c == '}' || c == ']':
+			open--
+		}
+		if open > depth {
+			return true
+		}
+	}
+	return false
 }
 
 // projectDir is the variable in which hooks of Claude Code find the directory of

@@ -176,3 +176,14 @@ func TestClaudeCode01RunsInTheProject(t *testing.T) {
 		}
 	})
 }
+
+// An answer is JSON however deep what nobody reads of it is: JavaScript reads it,
+// and what cannot be read here is no text without a decision.
+func TestClaudeCode03DeepAnswer(t *testing.T) {
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		const line = `printf '{"decision":"block","reason":"r","seen":'; head -c 20000 /dev/zero | tr '\0' '['; head -c 20000 /dev/zero | tr '\0' ']'; echo '}'`
+		if v := ask(t, r, line, ofClaudeCode, on(gate.PreToolUse)); told(v) != "block r" && v.Failure == nil {
+			t.Errorf("the block is lost without a word: got %q", told(v))
+		}
+	})
+}

@@ -54,8 +54,7 @@ func (c evalCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	// Nothing is kept: the data directory is not used.
-	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox, data: os.TempDir()})
+	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox, offline: true})
 	if err != nil {
 		return err
 	}

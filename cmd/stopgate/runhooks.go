@@ -15,7 +15,6 @@ import (
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
-	"stopgate/internal/datadir"
 	"stopgate/internal/regular"
 	"stopgate/wire"
 )
@@ -362,11 +361,7 @@ func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, 
 // config is the server file's, with what hooks of the person at the command line
 // may see: their project.
 func (r *hookRuntime) config() (config.Server, error) {
-	o := overrides{sandbox: r.Sandbox}
-	if datadir.Default(r.getenv) == "" {
-		o.data = filepath.Join(os.TempDir(), "stopgate") // not used, and not hidden from hooks
-	}
-	cfg, err := loadConfig(r.process, r.Config, o)
+	cfg, err := loadConfig(r.process, r.Config, overrides{sandbox: r.Sandbox, offline: true})
 	if err != nil {
 		return config.Server{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -83,7 +82,7 @@ func (c validateCommand) addUnserved(p process, files []specFile) error {
 	if c.Config == "" {
 		return nil
 	}
-	cfg, err := loadConfig(p, c.Config, overrides{data: os.TempDir()})
+	cfg, err := loadConfig(p, c.Config, overrides{offline: true})
 	if err != nil {
 		return err
 	}
