@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	"stopgate/gate"
@@ -102,6 +103,11 @@ func deeper(text []byte, depth int) bool {
 // host's environment (DESIGN §9), beside what their file sets.
 const projectDir = "CLAUDE_PROJECT_DIR"
 
+// envFile is the variable in which hooks on SessionStart find a file to write
+// variables into, for the session's commands. A gate has no such commands: what is
+// written is gone.
+const envFile = "CLAUDE_ENV_FILE"
+
 // forClaudeCode adds what hooks of Claude Code have beside the others: the
 // variables of their file, the project's directory, and commands with arguments that no shell reads.
 func (j *job) forClaudeCode(h *gate.Hook) {
@@ -113,6 +119,9 @@ func (j *job) forClaudeCode(h *gate.Hook) {
 	}
 	if j.project != "" && !strings.Contains(j.project, "\x00") {
 		j.env[projectDir] = j.project
+	}
+	if h.Event == gate.Start {
+		j.env[envFile] = os.DevNull
 	}
 	if h.Args == nil {
 		return

@@ -177,6 +177,20 @@ func TestClaudeCode01RunsInTheProject(t *testing.T) {
 	})
 }
 
+// Hooks on SessionStart can write where Claude Code takes variables from, as they do
+// there; nothing comes of it. Others do not have the file.
+func TestClaudeCode01EnvFile(t *testing.T) {
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		const line = `echo "export A=b" >> "$CLAUDE_ENV_FILE" && cat "$CLAUDE_ENV_FILE" && echo context`
+		if v := ask(t, r, line, ofClaudeCode, on(gate.Start)); v.AdditionalContext != "context" {
+			t.Errorf("got %s", show(v))
+		}
+		if v := ask(t, r, `echo "${CLAUDE_ENV_FILE-none}" >&2; exit 2`, ofClaudeCode, on(gate.PreToolUse)); told(v) != "block none" {
+			t.Errorf("before a call: got %s", show(v))
+		}
+	})
+}
+
 // An answer is JSON however deep what nobody reads of it is: JavaScript reads it,
 // and what cannot be read here is no text without a decision.
 func TestClaudeCode03DeepAnswer(t *testing.T) {

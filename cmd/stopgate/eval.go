@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"stopgate/cmd/internal/hookclient"
 	"stopgate/config"
 	"stopgate/gate"
 	"stopgate/internal/regular"
@@ -114,6 +115,9 @@ func (c evalCommand) event(p process, specs []*gate.Spec) (gate.Event, error) {
 		return gate.Event{}, exit{exitInput, err}
 	}
 	ev, err := wire.DecodeNative(named)
+	if c.Event == "-" {
+		err = hookclient.Unread(body, err)
+	}
 	if err != nil {
 		return gate.Event{}, exit{exitInput, err}
 	}
@@ -156,6 +160,12 @@ func members(body []byte) (fields map[string]json.RawMessage) {
 		return nil
 	}
 	return fields
+}
+
+// memberText is a member of a JSON object that is a text; empty: it is none.
+func memberText(body []byte, name string) (text string) {
+	_ = json.Unmarshal(members(body)[name], &text) // what is no text is left to who reads it
+	return text
 }
 
 func agentNames(specs []*gate.Spec) (names []string) {

@@ -33,13 +33,31 @@ func (r *hookRuntime) sayMissed(ev gate.Event, hooks []gate.Hook) {
 		what += fmt.Sprintf(" of the tool %.60q", ev.ToolName)
 	}
 	if ev.Name.ForTool() && ev.ToolName == "" {
-		what += " without a tool (add --tool NAME, as --tool bash)"
+		what += fmt.Sprintf(" without a tool (add --tool NAME, as --tool %s)", r.system.tool)
 	}
 	has := "no hook at all"
 	if len(about) > 0 {
 		has = strings.Join(about, ", ") + more
 	}
 	fmt.Fprintf(r.stderr, "no hook is about %s: there is %s in %s\n", what, has, strings.Join(r.loaded, ", "))
+}
+
+// sayFindings says what is wrong with a file: errors, and what this run makes of it,
+// in full, but of the warnings that stopgate validate has too only how many there are.
+func (r *hookRuntime) sayFindings(path string, data []byte, found []gate.Finding) {
+	_, known := config.ReadHooks(r.system.dialect, path, data)
+	warned := 0
+	told := slices.DeleteFunc(slices.Clone(found), func(f gate.Finding) bool {
+		told := f.Severity == gate.SeverityWarning && slices.Contains(known, f)
+		if told {
+			warned++
+		}
+		return told
+	})
+	printFindings(r.stderr, []specFile{{path: path, findings: told}})
+	if warned > 0 {
+		fmt.Fprintf(r.stderr, "%s: warnings: %d (stopgate validate says them)\n", path, warned)
+	}
 }
 
 // about is the event of a hook with what narrows it.

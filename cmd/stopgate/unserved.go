@@ -22,7 +22,12 @@ func (a *app) cannotAsk(h *gate.Hook) []string {
 	var failure *gate.Failure
 	switch h.Type {
 	case gate.CommandHook:
-		failure = a.runner.Unserved(h)
+		if failure = a.runner.Unserved(h); failure != nil {
+			break
+		}
+		if program := a.runner.Offline(h); program != "" {
+			return []string{fmt.Sprintf("its command starts %s, which fails here, since hooks have no network: set sandbox.network: true in the server file, or ask by an http hook", program)}
+		}
 	case gate.HTTPHook:
 		failure = a.caller.Refusal(h)
 	case gate.PromptHook:

@@ -9,6 +9,7 @@
 package hookclient
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -145,6 +146,15 @@ func (c *call) read() (err error) {
 		return err
 	}
 	c.event, err = c.protocol.Decode(c.payload, c.options)
+	return Unread(c.payload, err)
+}
+
+// Unread is why a payload that was read from standard input could not be decoded:
+// that nothing came is said in these words. A host may send none where err is nil.
+func Unread(payload []byte, err error) error {
+	if err != nil && len(bytes.TrimSpace(payload)) == 0 {
+		return gate.Errorf(gate.CodeInvalidJSON, "payload on standard input is empty: want the event as a JSON object")
+	}
 	return err
 }
 
