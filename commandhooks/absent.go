@@ -80,12 +80,12 @@ func without(interpreter string) (said string, code int) {
 
 // every is all that hooks on an event are asked about.
 func every(event gate.EventName) string {
-	switch {
-	case event == gate.PreToolUse:
+	switch event {
+	case gate.PreToolUse:
 		return "every call"
-	case event == gate.Stop, event == gate.SubagentStop:
+	case gate.Stop, gate.SubagentStop:
 		return "every stop"
-	case event == gate.UserPromptSubmit:
+	case gate.UserPromptSubmit:
 		return "every prompt"
 	}
 	return "on every " + string(event)

@@ -191,6 +191,21 @@ func TestClaudeCode01EnvFile(t *testing.T) {
 	})
 }
 
+// What is deep in quotes, and text in braces that is no JSON, is no answer.
+func TestClaudeCode03TextInBraces(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"a":` + strings.Repeat("[", maxDepth): true, `{"a":` + strings.Repeat("[", maxDepth-1): false,
+		`{"a":"` + strings.Repeat(`[\"`, 2*maxDepth): false, strings.Repeat("{}", 2*maxDepth): false,
+	} {
+		if got := deeper([]byte(text), maxDepth); got != want {
+			t.Errorf("%.40s…: %v", text, got)
+		}
+	}
+	if v := judge(&gate.Hook{Dialect: gate.ClaudeCode, Event: gate.PreToolUse}, gate.PreToolUse, ending{stdout: text{kept: []byte("{no JSON")}}); told(v) != "allow" {
+		t.Errorf("got %s", show(v))
+	}
+}
+
 // An answer is JSON however deep what nobody reads of it is: JavaScript reads it,
 // and what cannot be read here is no text without a decision.
 func TestClaudeCode03DeepAnswer(t *testing.T) {

@@ -80,8 +80,8 @@ func (s sight) repeats(w want, heard string) bool {
 		return true
 	case w.unnamed:
 		return goesElsewhere.MatchString(w.text)
-	case w.path == s.cwd, w.path == s.project: // which are there for the agent
-		return false
+	case w.path == s.cwd, w.path == s.project:
+		return says(w.path) && !namesProject.MatchString(w.text)
 	}
 	path := s.below(w.path)
 	if w.joined {
@@ -96,6 +96,8 @@ var (
 	// readsElse is in a hook's text that reads the conversation, or decodes what the
 	// event has.
 	readsElse = regexp.MustCompile(`(?i)transcript|execution_summary|base(?:16|32|64|85)|b(?:16|32|64)decode|xxd|decode|unquote|unescape|unhex|fromhex|fromjson|openssl|%b`)
+	// namesProject is the directory of the project as a word of the hook's.
+	namesProject = regexp.MustCompile(`\$\{?\w*PROJECT_DIR\}?(?:["'\s;&|)]|$)`)
 	// startsIn is where hooks start that do not see where the agent works.
 	startsIn = regexp.MustCompile(`^/(?:.*/)?tmp/`)
 	// goesElsewhere is in one that enters a directory, which the event may have named.
@@ -124,12 +126,14 @@ func spoken(d gate.Dialect, event []byte) string {
 		return string(event)
 	}
 	var b strings.Builder
+	if d == gate.AXCode {
+		texts(event, &b)
+		return b.String()
+	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if d != gate.AXCode && slices.Contains(hostsOwn, name) {
-			continue
+		if !slices.Contains(hostsOwn, name) {
+			texts(members[name], &b)
 		}
-		b.WriteString(name)
-		texts(members[name], &b)
 	}
 	return b.String()
 }

@@ -138,6 +138,8 @@ func TestTheAgentCannotVoidARefusalByAnyText(t *testing.T) {
 				{"the name of the hook's script", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"elsewhere/yes.sh"}`},
 				{"below the project", field("p") + `head -c1 "$CLAUDE_PROJECT_DIR/$f" || exit 2; ` + needs, `{"p":"x/yes.sh"}`},
 				{"the project itself", field("p") + `head -c1 "$f/" || exit 2; ` + needs, `{"p":"` + project + `x"}`},
+				{"the working directory", field("p") + `ls "$f"; grep -q ok /dev/null || exit 2; ` + needs, `{"p":"` + project + `"}`},
+				{"the directory of a file in it", field("p") + `ls "${f%/*}"; grep -q ok /dev/null || exit 2; ` + needs, `{"p":"` + project + `/x"}`},
 				{"through ..", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"/nowhere/../hooks/yes.sh"}`},
 				{"made plain", field("p") + `head -c1 "$(realpath -m "$f")" || exit 2; ` + needs, `{"p":"` + project + `/x/../yes.sh"}`},
 				{"a part of it", field("p") + `ls "${f%/*}" || exit 2; ` + needs, `{"p":"/nowhere/hooks/x"}`},

@@ -22,10 +22,8 @@ func (a *app) cannotAsk(h *gate.Hook) []string {
 	var failure *gate.Failure
 	switch h.Type {
 	case gate.CommandHook:
-		if failure = a.runner.Unserved(h); failure != nil {
-			break
-		}
-		if program := a.runner.Offline(h); program != "" {
+		failure = a.runner.Unserved(h)
+		if program := a.runner.Offline(h); failure == nil && program != "" {
 			return []string{fmt.Sprintf("its command starts %s, which fails here, since hooks have no network: set sandbox.network: true in the server file, or ask by an http hook", program)}
 		}
 	case gate.HTTPHook:
