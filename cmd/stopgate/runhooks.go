@@ -389,22 +389,6 @@ func (r *hookRuntime) config() (config.Server, error) {
 	return cfg, nil
 }
 
-// sayUnshownProject warns where a server with the server file would show hooks
-// nothing of the project, which they see here.
-func (r *hookRuntime) sayUnshownProject(s config.Sandbox) {
-	shown := slices.ContainsFunc(s.WorkspaceRoots, func(dir string) bool {
-		real, err := filepath.EvalSymlinks(dir)
-		return err == nil && inside(real, r.root)
-	})
-	switch {
-	case r.Config == "":
-	case s.Workspace == config.WorkspaceNone:
-		fmt.Fprintf(r.stderr, "warning: hooks see --root here, and on a server with %s they do not: its sandbox.workspace is none\n", r.Config)
-	case !shown:
-		fmt.Fprintf(r.stderr, "warning: hooks see --root here, and on a server with %s they do not: none of its sandbox.workspace_roots is above %s\n", r.Config, r.root)
-	}
-}
-
 func (r *hookRuntime) sayUnshown(runner *commandhooks.Runner) {
 	for _, what := range runner.Unshown() {
 		fmt.Fprintf(r.stderr, "%s: warning: hooks do not see %s\n", r.root, what)

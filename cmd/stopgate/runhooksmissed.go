@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -57,6 +58,22 @@ func (r *hookRuntime) sayFindings(path string, data []byte, found []gate.Finding
 	printFindings(r.stderr, []specFile{{path: path, findings: told}})
 	if warned > 0 {
 		fmt.Fprintf(r.stderr, "%s: warnings: %d (stopgate validate says them)\n", path, warned)
+	}
+}
+
+// sayUnshownProject warns where a server with the server file would show hooks
+// nothing of the project, which they see here.
+func (r *hookRuntime) sayUnshownProject(s config.Sandbox) {
+	shown := slices.ContainsFunc(s.WorkspaceRoots, func(dir string) bool {
+		real, err := filepath.EvalSymlinks(dir)
+		return err == nil && inside(real, r.root)
+	})
+	switch {
+	case r.Config == "":
+	case s.Workspace == config.WorkspaceNone:
+		fmt.Fprintf(r.stderr, "warning: hooks see --root here, and on a server with %s they do not: its sandbox.workspace is none\n", r.Config)
+	case !shown:
+		fmt.Fprintf(r.stderr, "warning: hooks see --root here, and on a server with %s they do not: none of its sandbox.workspace_roots is above %s\n", r.Config, r.root)
 	}
 }
 
