@@ -13,7 +13,7 @@ import (
 
 func TestAXCode21Sanitised(t *testing.T) {
 	kept := []string{"PATH=/x/bin", "HOME=/home/a", "USER=a", "LANG=de_DE.UTF-8", "LC_ALL=C", "LC_IDENTIFICATION=C", "LC_PROJECT=x", "EDITOR=vi", "GOFLAGS=-v", "PYTHON_KEYRING_BACKEND=x", "XAUTHORITY=/x",
-		"DOTNET_CLI_TELEMETRY_SESSION_TOKEN=x", "GPG_AGENT_INFO=x", "DBUS_SESSION_BUS_ADDRESS=unix:path=/x", "SAFE_URL=https://example.com/api",
+		"DOTNET_CLI_TELEMETRY_SESSION_TOKEN=x", "GPG_AGENT_INFO=x://u:p@h/", "DBUS_SESSION_BUS_ADDRESS=x://u@h", "SAFE_URL=https://example.com/api",
 		"PAGED_URL=https://example.com/?page=2&q=a@b", "PATIENT=x", "COMPAT=x", "MY_PATH=/x", "EMPTY=", "MAIL=a@example.com", "REDIS=on", "SOME_URL=/local",
 		"AT_PATH=https://example.com/@scope/x", "LD_DEBUG=x", "NODE_ENV=test", "CI=1", "DEPTH=a=b=c"}
 	dropped := []string{"OPENAI_API_KEY=x", "api_key=x", "MONKEY=x", "MY_SECRET_X=x", "GITHUB_TOKEN=x", "DB_PASSWORD=x", "PASSWD=x", "AWS_CREDENTIALS=x", "GIT_AUTHOR_NAME=x",

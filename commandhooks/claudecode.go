@@ -3,6 +3,8 @@ package commandhooks
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 
 	"stopgate/gate"
@@ -20,8 +22,11 @@ func (e ending) claudeCode(event gate.EventName) gate.Verdict {
 	said, isObject := e.object()
 	v := gate.Verdict{Outcome: gate.Allow}
 	var fault error
-	if isObject {
+	switch {
+	case isObject:
 		v, fault = gate.ReadClaudeCodeAnswer(event, said)
+	case !e.stdout.cut && bytes.HasPrefix(said, []byte("{")) && deeper(said, maxDepth):
+		fault = fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
 	switch {
 	case e.code == 2:
@@ -66,10 +71,42 @@ func (e ending) object() (said []byte, ok bool) {
 	return said, bytes.HasPrefix(said, []byte("{")) && !e.stdout.cut && json.Valid(said)
 }
 
+// maxDepth is how deep JSON may be nested that encoding/json reads. JavaScript reads
+// any, so that what is deeper is an answer all the same.
+const maxDepth = 10_000
+
+// deeper reports whether a text opens more brackets in one another than depth, what
+// stands in quotes left out.
+func deeper(text []byte, depth int) bool {
+	open, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			open++
+		case c == '}' || c == ']':
+			open--
+		}
+		if open > depth {
+			return true
+		}
+	}
+	return false
+}
+
 // projectDir is the variable in which hooks of Claude Code find the directory of
 // the agent's project, wherever the agent works. It is all that they get of the
 // host's environment (DESIGN §9), beside what their file sets.
 const projectDir = "CLAUDE_PROJECT_DIR"
+
+// envFile is the variable in which hooks on SessionStart find a file to write
+// variables into, for the session's commands. A gate has no such commands: what is
+// written is gone.
+const envFile = "CLAUDE_ENV_FILE"
 
 // forClaudeCode adds what hooks of Claude Code have beside the others: the
 // variables of their file, the project's directory, and commands with arguments that no shell reads.
@@ -82,6 +119,9 @@ func (j *job) forClaudeCode(h *gate.Hook) {
 	}
 	if j.project != "" && !strings.Contains(j.project, "\x00") {
 		j.env[projectDir] = j.project
+	}
+	if h.Event == gate.Start {
+		j.env[envFile] = os.DevNull
 	}
 	if h.Args == nil {
 		return

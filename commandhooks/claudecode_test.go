@@ -176,3 +176,43 @@ func TestClaudeCode01RunsInTheProject(t *testing.T) {
 		}
 	})
 }
+
+// Hooks on SessionStart can write where Claude Code takes variables from, as they do
+// there; nothing comes of it. Others do not have the file.
+func TestClaudeCode01EnvFile(t *testing.T) {
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		const line = `echo "export A=b" >> "$CLAUDE_ENV_FILE" && cat "$CLAUDE_ENV_FILE" && echo context`
+		if v := ask(t, r, line, ofClaudeCode, on(gate.Start)); v.AdditionalContext != "context" {
+			t.Errorf("got %s", show(v))
+		}
+		if v := ask(t, r, `echo "${CLAUDE_ENV_FILE-none}" >&2; exit 2`, ofClaudeCode, on(gate.PreToolUse)); told(v) != "block none" {
+			t.Errorf("before a call: got %s", show(v))
+		}
+	})
+}
+
+// What is deep in quotes, and text in braces that is no JSON, is no answer.
+func TestClaudeCode03TextInBraces(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"a":` + strings.Repeat("[", maxDepth): true, `{"a":` + strings.Repeat("[", maxDepth-1): false,
+		`{"a":"` + strings.Repeat(`[\"`, 2*maxDepth): false, strings.Repeat("{}", 2*maxDepth): false,
+	} {
+		if got := deeper([]byte(text), maxDepth); got != want {
+			t.Errorf("%.40s…: %v", text, got)
+		}
+	}
+	if v := judge(&gate.Hook{Dialect: gate.ClaudeCode, Event: gate.PreToolUse}, gate.PreToolUse, ending{stdout: text{kept: []byte("{no JSON")}}); told(v) != "allow" {
+		t.Errorf("got %s", show(v))
+	}
+}
+
+// An answer is JSON however deep what nobody reads of it is: JavaScript reads it,
+// and what cannot be read here is no text without a decision.
+func TestClaudeCode03DeepAnswer(t *testing.T) {
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		const line = `printf '{"decision":"block","reason":"r","seen":'; head -c 20000 /dev/zero | tr '\0' '['; head -c 20000 /dev/zero | tr '\0' ']'; echo '}'`
+		if v := ask(t, r, line, ofClaudeCode, on(gate.PreToolUse)); told(v) != "block r" && v.Failure == nil {
+			t.Errorf("the block is lost without a word: got %q", told(v))
+		}
+	})
+}

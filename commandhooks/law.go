@@ -2,7 +2,9 @@ package commandhooks
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -114,16 +116,25 @@ func (e ending) evidence() *gate.Evidence {
 	return ev
 }
 
-// lastWords is the last line of standard error, which is where interpreters
-// say what went wrong.
+// lastWords is the line of standard error that says what went wrong: the last,
+// which is where shells and Python say it, or the first that speaks of an error,
+// where where it happened stands behind it, as of node and Ruby.
 func (e ending) lastWords() string {
 	said := strings.TrimSpace(clean(e.stderr.kept))
 	line := strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:])
+	if behind.MatchString(line) {
+		line = cmp.Or(strings.TrimSpace(speaksOfError.FindString(said)), line)
+	}
 	if line == "" {
 		return ""
 	}
 	return ": " + head(line, 200)
 }
+
+var (
+	behind        = regexp.MustCompile(`^(?:Node\.js v\d|at |from |thrown in )`)
+	speaksOfError = regexp.MustCompile(`(?m)^.*(?:\w*(?:Error|Exception)\b(?: \[\w+\])?:|\(\w*Error\)|\bException in ).*$`)
+)
 
 // clean makes text of hostile bytes: records and answers are UTF-8.
 func clean(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }

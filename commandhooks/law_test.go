@@ -128,6 +128,10 @@ func TestAzure42FailuresSayWhy(t *testing.T) {
 		{"time", ending{timedOut: true, after: 1500e6}, "timeout: the hook did not end in time and was killed after 1.5s"},
 		{"prose", ending{stdout: text{kept: []byte("\nall \"good\"\x00\n")}}, `bad_output: standard output is no answer: not valid JSON: "all \"good\"\x00"`},
 		{"long prose, by characters", ending{stdout: text{kept: []byte(strings.Repeat("ü", 100))}}, `bad_output: standard output is no answer: not valid JSON: "` + strings.Repeat("ü", 80) + `…"`},
+		{"node", ending{code: 1, stderr: text{kept: []byte("/x.js:1\nthrow new TypeError(1)\n^\n\nTypeError [ERR_X]: no policy\n    at Object.<anonymous> (/x.js:1:7)\n\nNode.js v20.19.0\n")}}, "nonzero_exit: the hook exited with 1: TypeError [ERR_X]: no policy"},
+		{"node without an error", ending{code: 1, stderr: text{kept: []byte("a\nNode.js v20.19.0\n")}}, "nonzero_exit: the hook exited with 1: Node.js v20.19.0"},
+		{"Python, of two errors", ending{code: 1, stderr: text{kept: []byte("KeyError: 1\n\nDuring handling\n\nValueError: x\n")}}, "nonzero_exit: the hook exited with 1: ValueError: x"},
+		{"Ruby", ending{code: 1, stderr: text{kept: []byte("x.rb:1:in 'f': no (RuntimeError)\n\tfrom x.rb:2:in '<main>'\n")}}, "nonzero_exit: the hook exited with 1: x.rb:1:in 'f': no (RuntimeError)"},
 		{"bytes that are no text", ending{code: 1, stderr: text{kept: []byte("a\xffb")}}, "nonzero_exit: the hook exited with 1: a\uFFFDb"},
 		{"flood", ending{stdout: text{kept: []byte("{}"), cut: true}}, "output_too_large: the hook wrote more than 1048576 bytes to standard output"},
 	} {

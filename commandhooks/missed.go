@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
 	"stopgate/gate"
 )
@@ -36,7 +38,8 @@ func (s sight) missed(j job, h *gate.Hook, e ending) (failure *gate.Failure, hea
 		said = append(append(out[:len(out):len(out)], '\n'), said...) // of 2>&1
 	}
 	said = said[max(0, len(said)-maxSaid):]
-	text := j.script + j.inline + strings.Join(h.Args, "\n")
+	text := strings.Join(append([]string{j.script, j.inline}, h.Args...), "\n")
+	own := ownPaths(text)
 	lines := strings.Split(strings.TrimSpace(clean(said)), "\n")
 	heard, left := "", maxWants
 	for i, line := range lines {
@@ -44,17 +47,17 @@ func (s sight) missed(j job, h *gate.Hook, e ending) (failure *gate.Failure, hea
 		if !ok || left == 0 {
 			continue
 		}
-		w.text, w.fatal = text, e.code != 0 && i == len(lines)-1
+		w.text, w.own, w.fatal = text, own, e.code != 0 && i == len(lines)-1
 		why := s.ours(w)
 		if why == "" {
 			continue
 		}
 		if heard == "" {
-			heard = letters(spoken(j.stdin))
+			heard = letters(spoken(h.Dialect, j.stdin))
 		}
 		left--
 		found := failed(gate.ScriptMissing, "the hook's end is no verdict: it says %q, and %s", head(strings.TrimSpace(line), 200), why)
-		if !strings.Contains(heard, letters(w.words)) && !strings.Contains(text, "transcript") && !strings.Contains(text, "execution_summary") {
+		if !s.repeats(w, heard) {
 			return found, false
 		}
 		failure, hearsay = cmp.Or(failure, found), true
@@ -65,19 +68,85 @@ func (s sight) missed(j job, h *gate.Hook, e ending) (failure *gate.Failure, hea
 // maxWants is how many lines are compared with what the agent said, which may be long.
 const maxWants = 16
 
-// spoken are the texts of an event's JSON, or all of it if it is none.
-func spoken(event []byte) string {
-	var b strings.Builder
-	for d := json.NewDecoder(bytes.NewReader(event)); ; {
-		token, err := d.Token()
-		if err == io.EOF {
-			return b.String()
+// repeats reports whether the agent may have had the hook say so: heard, the
+// letters of what it says in the event, has the same words in it, or a name of the
+// path; or the path's last name is none of the hook's own, so that it was made of
+// something else. Where the hook reads what its event does not have as it is, that
+// cannot be told.
+func (s sight) repeats(w want, heard string) bool {
+	says := func(text string) bool { return strings.Contains(heard, letters(text)) }
+	switch {
+	case says(w.words), readsElse.MatchString(w.text):
+		return true
+	case w.unnamed:
+		return goesElsewhere.MatchString(w.text)
+	case w.path == s.cwd, w.path == s.project:
+		return says(w.path) && !namesProject.MatchString(w.text)
+	}
+	path := s.below(w.path)
+	if w.joined {
+		path = startsIn.ReplaceAllString(path, "")
+	}
+	names := strings.Split(path, "/")
+	last := names[len(names)-1]
+	return says(last) || !w.ownName(last) || slices.ContainsFunc(names, func(name string) bool { return letters(name) != "" && says(name) })
+}
+
+var (
+	// readsElse is in a hook's text that reads the conversation, or decodes what the
+	// event has.
+	readsElse = regexp.MustCompile(`(?i)transcript|execution_summary|base(?:16|32|64|85)|b(?:16|32|64)decode|xxd|decode|unquote|unescape|unhex|fromhex|fromjson|openssl|%b`)
+	// namesProject is the directory of the project as a word of the hook's.
+	namesProject = regexp.MustCompile(`\$\{?\w*PROJECT_DIR\}?(?:["'\s;&|)]|$)`)
+	// startsIn is where hooks start that do not see where the agent works.
+	startsIn = regexp.MustCompile(`^/(?:.*/)?tmp/`)
+	// goesElsewhere is in one that enters a directory, which the event may have named.
+	goesElsewhere = regexp.MustCompile(`\b(?:cd|pushd|chdir|cwd)\b|\s-C\b`)
+)
+
+// below is a path as it is from the project or the working directory, where it
+// lies in one.
+func (s sight) below(path string) string {
+	for _, dir := range []string{s.project, s.cwd} {
+		if rel, err := filepath.Rel(dir, path); filepath.IsAbs(dir) && err == nil && within(path, dir) {
+			return rel
 		}
+	}
+	return path
+}
+
+// hostsOwn are members of an event that its host says, not the agent.
+var hostsOwn = []string{"cwd", "hook_event_name", "session_id", "transcript_path", "agent_transcript_path", "execution_summary", "permission_mode"}
+
+// spoken are the texts of an event's JSON that the agent may have said, or all of
+// it if it is none. What a hook of AX Code is told is all the agent's.
+func spoken(d gate.Dialect, event []byte) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(event, &members) != nil {
+		return string(event)
+	}
+	var b strings.Builder
+	if d == gate.AXCode {
+		texts(event, &b)
+		return b.String()
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(hostsOwn, name) {
+			texts(members[name], &b)
+		}
+	}
+	return b.String()
+}
+
+// texts writes those of a JSON value, names of members included.
+func texts(value json.RawMessage, to *strings.Builder) {
+	for d := json.NewDecoder(bytes.NewReader(value)); ; {
+		token, err := d.Token()
 		if err != nil {
-			return b.String() + string(event)
+			return // io.EOF: the value is whole
 		}
 		if text, ok := token.(string); ok {
-			b.WriteString(text)
+			to.WriteString(text)
 		}
 	}
 }
@@ -101,18 +170,37 @@ const maxSaid = 64 << 10
 
 // want is a path that a hook said is not there.
 type want struct {
-	path   string
-	words  string // in which it said so
-	joined bool   // said by a program that puts the directory it is in before a path
-	text   string // the hook's own
-	fatal  bool   // nothing was said after it, and the hook failed
+	path    string
+	unnamed bool     // it did not say which
+	words   string   // in which it said so
+	joined  bool     // said by a program that puts the directory it is in before a path
+	text    string   // the hook's own
+	own     []string // what may be paths in it
+	fatal   bool     // nothing was said after it, and the hook failed
+}
+
+// ownPaths are the words of a hook's text that may be paths, also those in its
+// quoted texts.
+func ownPaths(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("'\"`;|&()<>,=:[]", r) })
+}
+
+// ownName reports whether a word of the hook's is, or ends behind a slash in, that
+// name.
+func (w want) ownName(name string) bool {
+	return slices.ContainsFunc(w.own, func(word string) bool { return endsIn(word, name) })
+}
+
+// endsIn reports whether a word is a path, or one below a variable's directory.
+func endsIn(word, path string) bool {
+	word = strings.TrimLeft(strings.TrimRight(word, "}"), "-") // of ${X:-path}
+	return word == path || !filepath.IsAbs(path) && strings.HasSuffix(word, "/"+path)
 }
 
 // ours says why the hook did not find it; empty: by no doing of the gate's.
 func (s sight) ours(w want) string {
 	why := s.misses(w.path)
-	below, _ := filepath.Rel(s.project, w.path) // where both are whole
-	own := strings.Contains(w.text, w.path) || below != "" && strings.Contains(w.text, below)
+	own := slices.Contains(w.own, w.path) || w.ownName(s.below(w.path))
 	switch {
 	case !filepath.IsAbs(w.path) && s.unseen != "":
 		return s.unseen
@@ -126,7 +214,7 @@ func (s sight) ours(w want) string {
 		return ""
 	case s.unseen != "" && w.joined:
 		return s.unseen
-	case w.fatal && strings.Contains(w.text, filepath.Base(w.path)) && (strings.Contains(w.text, "~/") || strings.Contains(w.text, "HOME")):
+	case w.fatal && w.ownName(filepath.Base(w.path)) && (strings.Contains(w.text, "~/") || strings.Contains(w.text, "HOME")):
 		return homeless
 	}
 	return ""
@@ -139,7 +227,7 @@ func wanted(line string) (want, bool) {
 		if found == nil {
 			continue
 		}
-		w := want{path: ".", words: found[0], joined: joins.MatchString(line)}
+		w := want{path: ".", unnamed: len(found) == 1, words: found[0], joined: joins.MatchString(line)}
 		if len(found) > 1 {
 			w.path, w.words = strings.TrimPrefix(found[1], "file://"), strings.Replace(found[0], found[1], "", 1)
 		}
@@ -161,5 +249,5 @@ var wants = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)not found:? ['"]?([^\s'":]*(?:://)?[^\s'":]*[/.][^\s'"]+)`),                     // pytest, deno, bun
 	regexp.MustCompile(`(?i)(?:cannot find|no) module (?:named )?['"]?([^\s'"]+)`),                          // node, Python
 	regexp.MustCompile(`(?i)(?:cannot open|could not open input file:) ['"]?([^\s'":]*[/.][^\s'":]*)`),      // lua, php
-	regexp.MustCompile(`no makefile found|No rule to make target|not a git repository`),
+	regexp.MustCompile(`no makefile found|No rule to make target|[Nn]ot a git repository`),
 }

@@ -1,7 +1,9 @@
 package commandhooks
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"stopgate/gate"
 )
@@ -94,4 +96,115 @@ func TestALinkedScriptThatTheSandboxDoesNotHold(t *testing.T) {
 			t.Errorf("%s: got %.160s", line, show(v))
 		}
 	}
+}
+
+// A hook that reads the file that a call is about, and refuses what it cannot read,
+// is heard, whatever the agent calls a file that is not there: no path of its
+// choosing is taken for one that the hook names.
+func TestTheAgentCannotVoidARefusalByAPath(t *testing.T) {
+	root, project := hookedProject(t)
+	opt := Options{Workspace: Workspace{Access: ReadOnly, Roots: []string{root}}}
+	everyMode(t, opt, func(t *testing.T, r *Runner) {
+		const reads = `f=$(jq -r .tool_input.file_path); head -c1 "$f" >/dev/null || exit 2; `
+		for line, paths := range map[string][]string{
+			reads + `bash "$CLAUDE_PROJECT_DIR/hooks/yes.sh"`:    {"/elsewhere", "/hooks", "/hooks/yes.sh", "/h"},
+			`mkdir -p "$HOME/.cache"; ` + reads + `exit 0`:       {"/elsewhere", "/nowhere/jq", "/nowhere/d", "/nowhere/."},
+			`[ -d ~/.x ]; ` + reads + `exit 0`:                   {"/nowhere/head"},
+			`touch /var/tmp/seen 2>/dev/null; ` + reads + `exit`: {"/var/tm"},
+		} {
+			for _, path := range paths {
+				payload := `{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"` + path + `"}}`
+				v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(payload)))
+				if v.Outcome != gate.Block {
+					t.Errorf("%s: %s: got %.200s", line, path, show(v))
+				}
+			}
+		}
+	})
+}
+
+// Nor by any other text of an event that reaches a path which is not there, whether
+// the hook sees the project or not: as it stands, joined with what the hook puts
+// before or behind it, or decoded.
+func TestTheAgentCannotVoidARefusalByAnyText(t *testing.T) {
+	root, project := hookedProject(t)
+	const needs = `bash "$CLAUDE_PROJECT_DIR/hooks/yes.sh"` // so that there are names of the hook's own
+	field := func(name string) string { return `f=$(jq -r .tool_input.` + name + `); ` }
+	for _, opt := range []Options{{}, {Workspace: Workspace{Access: ReadOnly, Roots: []string{root}}}} {
+		everyMode(t, opt, func(t *testing.T, r *Runner) {
+			needsPython(t, r)
+			for _, tt := range []struct{ name, line, input string }{
+				{"relative", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"hooks/yes"}`},
+				{"the name of the hook's script", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"elsewhere/yes.sh"}`},
+				{"below the project", field("p") + `head -c1 "$CLAUDE_PROJECT_DIR/$f" || exit 2; ` + needs, `{"p":"x/yes.sh"}`},
+				{"the project itself", field("p") + `head -c1 "$f/" || exit 2; ` + needs, `{"p":"` + project + `x"}`},
+				{"the working directory", field("p") + `ls "$f"; grep -q ok /dev/null || exit 2; ` + needs, `{"p":"` + project + `"}`},
+				{"the directory of a file in it", field("p") + `ls "${f%/*}"; grep -q ok /dev/null || exit 2; ` + needs, `{"p":"` + project + `/x"}`},
+				{"through ..", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"/nowhere/../hooks/yes.sh"}`},
+				{"made plain", field("p") + `head -c1 "$(realpath -m "$f")" || exit 2; ` + needs, `{"p":"` + project + `/x/../yes.sh"}`},
+				{"a part of it", field("p") + `ls "${f%/*}" || exit 2; ` + needs, `{"p":"/nowhere/hooks/x"}`},
+				{"its directory", field("p") + `x=1; cd "$f" || exit 2; ` + needs, `{"p":"/nowhere/hooks"}`},
+				{"a name of the hook's in it", field("p") + `x=1; head -c1 "$f/yes.sh" || exit 2; ` + needs, `{"p":"nowhere"}`},
+				{"an end of the hook's", field("p") + `head -c1 "$f.allow" || exit 2; ` + needs, `{"p":"f"}`},
+				{"without its end", field("p") + `head -c1 "${f%.*}_test.sh" || exit 2; ` + needs, `{"p":"yes.x"}`},
+				{"with odd letters", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"h\u00e9\nooks/yes.sh"}`},
+				{"in base64", field("p") + `head -c1 "$(base64 -d <<<"$f")" || exit 2; ` + needs, `{"p":"aG9va3MveWVz"}`},
+				{"in base64, the hook's own name", field("p") + `head -c1 "$(base64 -d <<<"$f")" || exit 2; ` + needs, `{"p":"eC95ZXMuc2g="}`},
+				{"in hexadecimal digits", field("p") + `head -c1 "$(printf %b "$f")" || exit 2; ` + needs, `{"p":"\\x78\\x2fyes.\\x73h"}`},
+				{"in a text of JSON", field("p | fromjson | .q") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"{\"q\":\"x\\u002f\\u0079es.sh\"}"}`},
+				{"of a URL", `python3 -c '
+import json, sys, urllib.parse
+open(urllib.parse.unquote(json.load(sys.stdin)["tool_input"]["p"]))' || exit 2; ` + needs, `{"p":"%78%2f%79es.sh"}`},
+				{"two of them", field("p") + field("q") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"x/yes.sh"}`},
+			} {
+				payload := `{"hook_event_name":"PreToolUse","cwd":"` + project + `","tool_name":"Write","tool_input":` + tt.input + `}`
+				v := ask(t, r, `exec 3</dev/stdin; jq() { command jq "$@" </dev/fd/3; }; `+tt.line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(payload)))
+				if v.Outcome != gate.Block {
+					t.Errorf("%s: got %.300s", tt.name, show(v))
+				}
+			}
+			for name, payload := range map[string]string{
+				"a tool's result":  `{"tool_name":"Bash","tool_response":{"stdout":"x/yes.sh"}}`,
+				"a prompt":         `{"prompt":"see x/yes.sh"}`,
+				"its conversation": `{"transcript_path":"/nowhere/yes.sh"}`,
+			} {
+				line := `f=$(jq -r '.tool_response.stdout // .prompt // .transcript_path'); head -c1 "${f#see }" || exit 2; ` + needs
+				if v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PostToolUse), withContext([]byte(payload))); v.Outcome != gate.Block {
+					t.Errorf("%s: got %.300s", name, show(v))
+				}
+			}
+			// Arguments of AX Code's are all the agent's, whatever they are called.
+			v := ask(t, r, `f=$(jq -r .cwd); head -c1 "$f" || exit 2; bash hooks/yes.sh`, inline, in(project), on(gate.PreToolUse), withContext([]byte(`{"cwd":"x/yes.sh"}`)),
+				func(in *gate.Input) {
+					in.Hook.Dialect, in.Hook.ReadsAnswer, in.Hook.Timeout = gate.AXCode, true, time.Minute
+				})
+			if v.Outcome != gate.Block {
+				t.Errorf("AX Code: got %.300s", show(v))
+			}
+		})
+	}
+}
+
+// What the agent says of other things does not keep a hook that could not refuse
+// from being told from one that did.
+func TestAMissingScriptIsToldWhateverTheAgentDoes(t *testing.T) {
+	_, project := hookedProject(t)
+	payload := `{"session_id":"hooks","transcript_path":"/root/.claude/hooks/no.py","cwd":"` + project + `/hooks","tool_name":"Write","tool_input":{"file_path":"` + project + `/src/a.go"}}`
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		needsPython(t, r)
+		for _, line := range []string{
+			`x=1; true; python3 .claude/hooks/no.py`,
+			`cat >/dev/null; git diff --quiet || exit 2`,
+			`cat >/dev/null; cd "$CLAUDE_PROJECT_DIR" || exit 2; python3 hooks/none.py`,
+			`cat >/dev/null; python3 "$CLAUDE_PROJECT_DIR/hooks/no.py"`,
+		} {
+			if strings.Contains(line, projectDir) && r.status.Mode != Bubblewrap { // which has it by its whole path
+				continue
+			}
+			v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(payload)))
+			if told(v) != "no_verdict script_missing" {
+				t.Errorf("%s: got %.200s", line, show(v))
+			}
+		}
+	})
 }

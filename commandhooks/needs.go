@@ -62,8 +62,14 @@ const (
 )
 
 // lacks is what the hook starts, as far as it is certain, and does not find.
-func (s sight) lacks(j job, h *gate.Hook) (failure *gate.Failure) {
-	r := lineReader{sight: s, set: map[string]string{}}
+func (s sight) lacks(j job, h *gate.Hook) *gate.Failure {
+	r := lineReader{sight: s, set: map[string]string{}, why: s.misses}
+	r.read(j, h)
+	return r.failure
+}
+
+// read reads what the job runs.
+func (r *lineReader) read(j job, h *gate.Hook) {
 	text := j.inline + j.script
 	switch {
 	case h.Args != nil:
@@ -72,33 +78,46 @@ func (s sight) lacks(j job, h *gate.Hook) (failure *gate.Failure) {
 			words[i] = r.unread(word)
 		}
 		r.called(words, false)
-		return r.failure
-	case j.interpreter.file != r.tools.bash.file,
-		len(text) > maxReadBytes, strings.Count(text, "(")+strings.Count(text, "[")+strings.Count(text, "{") > maxReadBrackets:
-		return nil
+		return
+	case j.interpreter.file != r.tools.bash.file:
+		return
 	}
 	defer func() { // a fault of the parser's says nothing about the hook
 		if recover() != nil {
-			failure = nil
+			r.failure = nil
 		}
 	}()
+	if file := parse(text); file != nil {
+		r.tail = tailOf(file.Stmts)
+		r.statements(file.Stmts, false)
+	}
+}
+
+// parse is a shell text that is short enough to be read; nil: it is not, or no bash.
+func parse(text string) *syntax.File {
+	if len(text) > maxReadBytes || strings.Count(text, "(")+strings.Count(text, "[")+strings.Count(text, "{") > maxReadBrackets {
+		return nil
+	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return nil
 	}
-	r.statements(file.Stmts, false)
-	return r.failure
+	return file
 }
 
 // lineReader reads a shell text up to its first command that does anything: what
 // comes after may never be run, and may find what that one made.
 type lineReader struct {
 	sight
-	set     map[string]string // variables of the text; unknown, if they are
-	dir     string            // which it has entered; empty: where it starts
-	lost    bool              // it has entered one that is not known
-	asked   []string          // paths that it has asked for: others may not be run
-	failure *gate.Failure     // the first
+	set     map[string]string        // variables of the text; unknown, if they are
+	dir     string                   // which it has entered; empty: where it starts
+	lost    bool                     // it has entered one that is not known
+	asked   []string                 // paths that it has asked for: others may not be run
+	why     func(path string) string // why a file is not found; empty: it is
+	tail    *syntax.CallExpr         // whose end is that of the text; nil: that is not known
+	at      *syntax.CallExpr         // which is read
+	starter string                   // the interpreter that it gives a script to; empty: none
+	failure *gate.Failure            // the first
 }
 
 // unknown stands in a word for what only a running shell knows.
@@ -122,6 +141,7 @@ func (r *lineReader) statement(s *syntax.Stmt, spare bool) (goesOn bool) {
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		r.assign(c.Assigns)
+		r.at = c
 		return r.called(r.words(c.Args), spare)
 	case *syntax.DeclClause:
 		r.assign(c.Args)
@@ -240,6 +260,7 @@ func (r *lineReader) called(words []string, spare bool) (goesOn bool) {
 	}
 	name := filepath.Base(words[0])
 	plain, interprets := interpreters[interpreterName(name)]
+	r.starter = ""
 	switch {
 	case name == "cd":
 		r.enter(words[1:], spare)
@@ -258,7 +279,7 @@ func (r *lineReader) called(words []string, spare bool) (goesOn bool) {
 		for script < len(words) && len(words[script]) > 1 && words[script][0] == '-' && strings.Trim(words[script][1:], plain) == "" {
 			script++
 		}
-		if script < len(words) && !strings.HasPrefix(words[script], "-") {
+		if r.starter = name; script < len(words) && !strings.HasPrefix(words[script], "-") {
 			r.need(words[script], spare)
 		}
 	}
@@ -339,7 +360,7 @@ func (r *lineReader) need(path string, spare bool) {
 	if r.asked != nil && !slices.Contains(r.asked, path) {
 		return
 	}
-	if why := r.misses(path); why != "" && (!spare && r.asked == nil || r.agentHas(path)) {
+	if why := r.why(path); why != "" && (!spare && r.asked == nil || r.agentHas(path)) {
 		r.fail(failed(gate.ScriptMissing, "its command names %q, and %s", head(path, 200), why))
 	}
 }

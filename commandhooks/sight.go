@@ -73,7 +73,7 @@ func (s sight) misses(path string) string {
 	if !s.confined || s.holds(path) {
 		return ""
 	}
-	return "the sandbox has nothing that lies there: put the file below the agent's working directory, with sandbox.workspace read-only, or below /usr"
+	return "the sandbox has nothing that lies there: put the file below the agent's working directory, with sandbox.workspace read-only (read-write, where hooks write to it), or below /usr"
 }
 
 // whole is a path as the agent has it.

@@ -207,6 +207,7 @@ func TestWhoseFaultAMissingPathIs(t *testing.T) {
 		{"at home by its name", seeing, want{path: "/tmp/x.py", text: "python3 -W x $HOME/x.py", fatal: true}, true},
 		{"at home, and dealt with", seeing, want{path: "/tmp/.profile", text: ". ~/.profile"}, false},
 	} {
+		tt.want.own = ownPaths(tt.want.text)
 		if why := tt.sight.ours(tt.want); (why != "") != tt.ours {
 			t.Errorf("%s: %q, want ours: %v", tt.name, why, tt.ours)
 		}

@@ -101,7 +101,7 @@ func taken(path string) bool {
 }
 
 // unmounted is why no hook sees its agent's files.
-const unmounted = "hooks do not see the agent's working directory here: in the server file, set sandbox.workspace to read-only, and sandbox.workspace_roots to directories above the projects"
+const unmounted = "hooks do not see the agent's working directory here: in the server file, set sandbox.workspace to read-only, and sandbox.workspace_roots to directories above the projects; hooks that write there need read-write"
 
 // reserved are the paths that a sandbox has for itself.
 var reserved = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys", scriptDir}

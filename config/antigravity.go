@@ -83,11 +83,23 @@ func (r *antigravityReader) group(g field) {
 	}
 	for _, f := range group.rest() {
 		r.errorf(group.child(f.name), f.pos, "%q is no event of these hooks: they have pre_tool_execution and post_tool_execution, and beside them only enabled%s",
-			cut(f.name), DidYouMean(f.name, group.asked))
+			cut(f.name), antigravityEventLike(f.name, group.asked))
 	}
 	if !on {
 		r.hooks = r.hooks[:before]
 	}
+}
+
+// antigravityEventLike says which event was meant by a name: one of other systems
+// is of the same moment.
+func antigravityEventLike(name string, legal []string) string {
+	switch name {
+	case "PreToolUse", "BeforeTool", "preToolUse":
+		return DidYouMean("pre_tool_execution", legal)
+	case "PostToolUse", "PostToolUseFailure", "AfterTool", "postToolUse":
+		return DidYouMean("post_tool_execution", legal)
+	}
+	return DidYouMean(name, legal)
 }
 
 // object is a value as an object, else a finding.

@@ -143,6 +143,8 @@ func TestAntigravity03Handlers(t *testing.T) {
 
 func TestAntigravity04TwoEvents(t *testing.T) {
 	for _, c := range []struct{ name, key, value, want string }{
+		{"an event of other systems", "PreToolUse", `[{"matcher":"*","hooks":[]}]`, `did you mean "pre_tool_execution"?`},
+		{"another of them", "AfterTool", `[{"matcher":"*","hooks":[]}]`, `did you mean "post_tool_execution"?`},
 		{"faults gx-031 and gx-035: an event of the desktop program", "Stop", `[{"matcher":"*","hooks":[]}]`, `1:7: error: g.Stop: "Stop" is no event of these hooks: they have pre_tool_execution and post_tool_execution`},
 		{"misspelt", "pre_tool_executions", `[]`, `did you mean "pre_tool_execution"?`},
 		{"another system's", "PreToolUse", `[]`, `"PreToolUse" is no event`},

@@ -196,6 +196,9 @@ func (r axCodeReader) futile(n *node, path string, h gate.Hook) {
 	case patternLike.MatchString(pattern):
 		warn("matcher", "AX Code takes matcher %q for the names of tools, as it has no regular expressions: write names joined by |, and a * at the end of one", cut(pattern))
 	}
+	if file, err := parseBash(h.Command); err == nil {
+		checkCredentials(func(format string, args ...any) { warn("command", format, args...) }, "command", file)
+	}
 	switch {
 	case h.BlockOnFailure && h.ReadsAnswer:
 		warn("blockOnFailure", "blockOnFailure has no effect in AX Code beside protocol: exit 2 blocks, other failures do not")

@@ -326,7 +326,10 @@ func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
 	if void := voidAnswer(h); void != "" {
 		o.warnf(path, at, "command answers %s, which Claude Code reads as no answer: without an exit with 2 the agent goes on; say %s", void, claudeCodeRefusal(h.Event))
 	}
-	if homes.MatchString(h.Command) {
+	if what := changesCall(h); what != "" {
+		o.warnf(path, at, "command answers with %s, and a gate cannot change what a tool gets or gives: such an answer is void unless it refuses, and the agent goes on with the call as it was", what)
+	}
+	if runsAtHome(h) {
 		o.warnf(path, at, "command lies in a home directory or a plugin, which hooks do not see here: give an absolute path, or one in ${CLAUDE_PROJECT_DIR}")
 	}
 	if o.oneOf("shell", "bash", "powershell") == "powershell" {
@@ -343,9 +346,6 @@ func (r *claudeCodeReader) command(o *object, h *gate.Hook) bool {
 
 // commandLine is a program with arguments, and no path that holds spaces.
 var commandLine = regexp.MustCompile(`\A[^\s/]+\s|\A(?:/usr)?/bin/\w+\s`)
-
-// homes are what a hook's sandbox has no files in.
-var homes = regexp.MustCompile(`(?:^|[\s"'=])(?:~/|\$HOME\b|\$\{HOME\}|\$\{?CLAUDE_PLUGIN_)`)
 
 // prompt reads hooks that a model judges. An agent's judge reads the
 // conversation by tools; those of the gate all do.

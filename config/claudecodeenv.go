@@ -49,29 +49,41 @@ func (r *claudeCodeReader) env(n *node) map[string]string {
 // for credentials. It says what it leaves out.
 func (r *claudeCodeReader) keep(n *node, env map[string]string) map[string]string {
 	kept := map[string]string{}
-	var unnamed []string
+	var unnamed, secret []string
 	list := n.find("env")
 	for _, f := range fieldsOf(list) {
 		value, usable := env[f.name]
 		path := "env." + cut(f.name)
 		switch {
 		case !usable:
+		case credentialName.MatchString(f.name) || credentialURL.MatchString(value):
+			if !r.named(f.name) {
+				secret = append(secret, cut(f.name))
+				continue
+			}
+			r.warnf(path, f.pos, "%s looks like a credential, so a server does not keep it, and the command that names it finds it empty: %s", path, credentialPlace)
 		case !r.named(f.name):
 			unnamed = append(unnamed, cut(f.name))
-		case credentialName.MatchString(f.name) || credentialURL.MatchString(value):
-			r.warnf(path, f.pos, "%s looks like a credential, so a server does not keep it, and the command that names it finds it empty: have the command read it from a file, or ask by an http hook whose headers name a variable of the server's", path)
 		default:
 			kept[f.name] = value
 		}
 	}
 	if len(unnamed) > 0 {
-		more := ""
-		if left := len(unnamed) - maxNamed; left > 0 {
-			unnamed, more = unnamed[:maxNamed], fmt.Sprintf(" and %d more", left)
-		}
-		r.warnf("env", list.pos, "a server does not keep %s%s, as no hook's command names them: a script that reads one needs it in its command, as NAME=value python3 …", strings.Join(unnamed, ", "), more)
+		r.warnf("env", list.pos, "a server does not keep %s, as no hook's command names them: a script that reads one needs it in its command, as NAME=value python3 …", someOf(unnamed))
+	}
+	if len(secret) > 0 {
+		r.warnf("env", list.pos, "a server does not keep %s, which look like credentials: where a script reads one, %s", someOf(secret), credentialPlace)
 	}
 	return kept
+}
+
+// someOf lists the first of names, and says how many more there are.
+func someOf(names []string) string {
+	more := ""
+	if left := len(names) - maxNamed; left > 0 {
+		names, more = names[:maxNamed], fmt.Sprintf(" and %d more", left)
+	}
+	return strings.Join(names, ", ") + more
 }
 
 var (

@@ -43,15 +43,15 @@ func checked(o *object, name string, fault func(string) string) []string {
 		return nil
 	}
 	var list []string
-	for _, text := range o.texts(name) {
-		if fault(text) == "" {
-			list = append(list, text)
-		}
-	}
 	for i, n := range o.list(name) {
-		if what := fault(n.text); what != "" && n.kind == textKind {
-			item := fmt.Sprintf("%s[%d]", name, i)
+		item := fmt.Sprintf("%s[%d]", name, i)
+		switch what := fault(n.text); {
+		case n.kind != textKind:
+			o.errorf(o.child(item), n.pos, "%s is %s, want text", item, n.describe())
+		case what != "":
 			o.errorf(o.child(item), n.pos, "%s is %q: %s", item, cut(n.text), what)
+		default:
+			list = append(list, n.text)
 		}
 	}
 	return list

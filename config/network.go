@@ -68,7 +68,7 @@ func readNetwork(n *node, f *findings) *gate.Network {
 		return &gate.Network{}
 	}
 	items := o.list("allowlist")
-	network := &gate.Network{Disabled: len(items) == 0} // nothing is listed, so nothing may be reached
+	network := &gate.Network{Disabled: len(items) == 0, Allow: []gate.Destination{}} // nothing is listed, so nothing may be reached
 	if network.Disabled {
 		f.warnf(o.child("allowlist"), o.place("allowlist"), "allowlist is empty, so no host may be reached")
 	}

@@ -28,7 +28,7 @@ func TestAntigravity15Network(t *testing.T) {
 		{"disabled, in its environment", `{"network":"disabled"}`, gate.Network{Disabled: true}, ""},
 		{"an allowlist in its environment", `{"network":{"allowlist":[{"domain":"*"}]}}`, gate.Network{Allow: []gate.Destination{{Domain: "*"}}}, ""},
 		{"no allowlist", `{}`, gate.Network{}, "every external host may be reached"},
-		{"an empty allowlist", `{"allowlist":[]}`, gate.Network{Disabled: true}, "no host may be reached"},
+		{"an empty allowlist", `{"allowlist":[]}`, gate.Network{Disabled: true, Allow: []gate.Destination{}}, "no host may be reached"},
 		{"loopback", `{"allowlist":[{"domain":"LOCALHOST"}]}`, gate.Network{Allow: []gate.Destination{{Domain: "LOCALHOST"}}}, "1:25: warning: allowlist[0].domain: domain is \"LOCALHOST\", which is always refused"},
 		{"loopback, in wide letters", `{"allowlist":[{"domain":"ⓛocalhost."}]}`, gate.Network{Allow: []gate.Destination{{Domain: "ⓛocalhost."}}}, "which is always refused"},
 		{"a secret that is too short to be hidden", `{"allowlist":[{"domain":"*","transform":{"X-Key":"5ec"}}]}`,

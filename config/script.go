@@ -45,10 +45,14 @@ func checkLine(o *object, h *gate.Hook) {
 }
 
 // checkBash warns about what bash could not read: it would end with 2, which
-// blocks, or go on and end with 0, which allows.
+// blocks, or go on and end with 0, which allows; and of credentials in the text.
 func checkBash(o *object, field, text string) {
-	if parse, ok := errors.AsType[syntax.ParseError](readBash(text)); ok {
+	file, err := parseBash(text)
+	if parse, ok := errors.AsType[syntax.ParseError](err); ok {
 		o.warnf(o.child(field), o.place(field), "%s is not valid bash, in its line %d: %s", field, parse.Pos.Line(), parse.Text)
+	}
+	if err == nil {
+		checkCredentials(func(format string, args ...any) { o.warnf(o.child(field), o.place(field), format, args...) }, field, file)
 	}
 }
 

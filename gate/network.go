@@ -7,7 +7,8 @@ import (
 
 // Network is what the http hooks of an agent may reach (spec/antigravity.md 15).
 type Network struct {
-	// Disabled: nothing.
+	// Disabled: nothing, since the network is, or since its allowlist is empty:
+	// Allow is not nil then.
 	Disabled bool
 	// Allow are the destinations, in order; without any, and not Disabled, every
 	// external host may be reached.

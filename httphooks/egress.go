@@ -54,6 +54,8 @@ func (c *Caller) refusal(d gate.Dialect, host, port string, addr netip.Addr) *ga
 func inNetwork(t target, network *gate.Network) *gate.Failure {
 	switch {
 	case network == nil:
+	case network.Disabled && network.Allow != nil:
+		return failf(gate.EgressDenied, "the agent's network has an empty allowlist: no host may be reached")
 	case network.Disabled:
 		return failf(gate.EgressDenied, "the agent's network is disabled")
 	case len(network.Allow) > 0 && len(destinations(t, network)) == 0:

@@ -27,6 +27,7 @@ func TestAntigravity15Egress(t *testing.T) {
 		{"absent: every external host", "https://hooks.example.com/a", nil, ""},
 		{"no allowlist: the same", "https://hooks.example.com/a", &gate.Network{}, ""},
 		{"disabled", "https://hooks.example.com/a", &gate.Network{Disabled: true}, "is disabled"},
+		{"nothing is allowed", "https://hooks.example.com/a", &gate.Network{Disabled: true, Allow: []gate.Destination{}}, "an empty allowlist"},
 		{"listed", "https://hooks.example.com/a", allowlist("other.example", "hooks.example.com"), ""},
 		{"listed in another case", "https://HOOKS.example.com./a", allowlist("Hooks.Example.COM"), ""},
 		{"listed in letters", "https://xn--bcher-kva.example/", allowlist("bücher.example"), ""},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ import (
 type overrides struct {
 	listen, data, agents, sandbox string
 	unasked                       bool // no model is going to be asked, so that none needs its key
+	offline                       bool // nothing is kept, so that no data directory needs to be known
 }
 
 // loadConfig is defaults, then the server file, then flags, checked whole. What
@@ -46,7 +48,7 @@ func loadConfig(p process, file string, o overrides) (config.Server, error) {
 	if err == nil {
 		return cfg, nil
 	}
-	if _, without := load(file, p.getenv, overrides{data: o.data}.apply); without == nil {
+	if _, without := load(file, p.getenv, overrides{data: o.data, offline: o.offline}.apply); without == nil {
 		return config.Server{}, exit{exitUsage, err}
 	}
 	return config.Server{}, exit{exitInput, err}
@@ -55,6 +57,9 @@ func loadConfig(p process, file string, o overrides) (config.Server, error) {
 func (o overrides) apply(s *config.Server) {
 	s.Listen, s.Data, s.Agents = cmp.Or(o.listen, s.Listen), cmp.Or(o.data, s.Data), cmp.Or(o.agents, s.Agents)
 	s.Sandbox.Mode = cmp.Or(config.SandboxMode(o.sandbox), s.Sandbox.Mode)
+	if o.offline && s.Data == "" {
+		s.Data = os.DevNull // in which no project lies
+	}
 }
 
 // app is stopgate wired: everything that decides, without a listener.
@@ -164,6 +169,7 @@ func buildOffline(ctx context.Context, cfg config.Server, commands commandhooks.
 	if err != nil {
 		return nil, err
 	}
+	commands.Workspace.Hidden = append(slices.Clone(commands.Workspace.Hidden), dir.Path())
 	a, err := build(ctx, cfg, dir.Path(), nil, nil, commands, getenv)
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())

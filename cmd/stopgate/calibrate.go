@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -81,7 +80,7 @@ func (c calibrateCommand) Run(p process) error {
 	if err != nil {
 		return exit{exitInput, err}
 	}
-	cfg, err := loadConfig(p, c.Config, overrides{sandbox: string(config.SandboxOff), data: os.TempDir(), unasked: c.Replay != ""})
+	cfg, err := loadConfig(p, c.Config, overrides{sandbox: string(config.SandboxOff), offline: true, unasked: c.Replay != ""})
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,7 @@ func (c evalCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	// Nothing is kept: the data directory is not used.
-	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox, data: os.TempDir()})
+	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox, offline: true})
 	if err != nil {
 		return err
 	}
@@ -165,6 +164,12 @@ func members(body []byte) (fields map[string]json.RawMessage) {
 		return nil
 	}
 	return fields
+}
+
+// memberText is a member of a JSON object that is a text; empty: it is none.
+func memberText(body []byte, name string) (text string) {
+	_ = json.Unmarshal(members(body)[name], &text) // what is no text is left to who reads it
+	return text
 }
 
 func agentNames(specs []*gate.Spec) (names []string) {

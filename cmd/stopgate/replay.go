@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -224,7 +223,7 @@ func (d *draft) models(event gate.EventName) []string {
 // replayer wires what judges, and opens where the evaluations are.
 func (c replayCommand) replayer(p process, drafts []*draft) (*replayer, error) {
 	// Nothing is kept: of the data directory only what --data names is read.
-	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox, data: cmp.Or(c.Data, os.TempDir())})
+	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox, data: c.Data, offline: true})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
-	"stopgate/internal/datadir"
 	"stopgate/internal/regular"
 	"stopgate/wire"
 )
@@ -25,7 +24,7 @@ type runHooksCommand struct {
 	Dialect string `required:"" placeholder:"D" help:"Whose hooks: ${hookSystems}."`
 	Root    string `required:"" placeholder:"DIR" help:"The project's directory; antigravity: what is / in the environment."`
 	Event   string `required:"" placeholder:"E" help:"The event, as that system calls it."`
-	Tool    string `placeholder:"T" help:"The tool, where the payload names none (ax-code)."`
+	Tool    string `placeholder:"T" help:"The tool, where the payload names none, by that system's own name: bash (ax-code), Bash (claude-code), code_execution (antigravity)."`
 	Cwd     string `placeholder:"DIR" help:"The working directory, in DIR (DIR; antigravity: DIR/workspace, if that is there)."`
 	Network string `placeholder:"FILE" help:"antigravity: the environment's network object, by which http hooks reach what they may."`
 	Config  string `placeholder:"FILE" help:"Server file, for models and sandbox."`
@@ -37,7 +36,7 @@ type runHooksCommand struct {
 func (runHooksCommand) Help() string {
 	return `That system's payload on standard input, its answer on standard output (ax-code, and --json: the decision); what the hooks file has wrong, and what failed, on standard error. Counts nothing. The hooks file is looked for in the working directory, then in DIR. One that the system skips is said to be, and everything is allowed, as there; a settings file that cannot be read at all ends in 65. Of Claude Code's settings, a hook whose matcher or rule the gate cannot evaluate is asked more often than there, and said; env reaches the commands.
 
-Hooks see DIR, which is their CLAUDE_PROJECT_DIR too, start in the working directory, and may write to both. For antigravity DIR is / in the sandbox: each of its entries lies there, but those that the sandbox has for itself (usr, etc, tmp, …).
+Hooks see DIR, which is their CLAUDE_PROJECT_DIR too, start in the working directory, and may write to both, unless sandbox.workspace of --config is read-only. For antigravity DIR is / in the sandbox: each of its entries lies there, but those that the sandbox has for itself (usr, etc, tmp, …).
 
 Exit codes: 0 whatever the answer; 64 usage, 65 unreadable input, 70 internal.
 
@@ -60,6 +59,8 @@ type hookSystem struct {
 	// ignores: a hooks file that cannot be read is there one without hooks
 	// (spec/antigravity.md 3, spec/ax-code.md 2).
 	ignores bool
+	// tool is one of its own, as it calls that.
+	tool string
 	// decides: its answer is no JSON of its own, so that our decision is shown.
 	decides bool
 	// distrusts says why the environment keeps the system from reading a
@@ -69,9 +70,9 @@ type hookSystem struct {
 
 func hookSystems() []hookSystem {
 	return []hookSystem{
-		{dialect: gate.Antigravity, events: []string{"pre_tool_execution", "post_tool_execution"}, workspace: "workspace", rooted: true, networked: true, ignores: true},
-		{dialect: gate.AXCode, events: gate.AXCodeEvents, ignores: true, decides: true, distrusts: axCodeDistrusts},
-		{dialect: gate.ClaudeCode, events: config.ClaudeCodeEvents()},
+		{dialect: gate.Antigravity, tool: "code_execution", events: []string{"pre_tool_execution", "post_tool_execution"}, workspace: "workspace", rooted: true, networked: true, ignores: true},
+		{dialect: gate.AXCode, tool: "bash", events: gate.AXCodeEvents, ignores: true, decides: true, distrusts: axCodeDistrusts},
+		{dialect: gate.ClaudeCode, tool: "Bash", events: config.ClaudeCodeEvents()},
 	}
 }
 
@@ -128,7 +129,11 @@ func (r *hookRuntime) settle() error {
 	}
 	r.system = systems[i]
 	if names := r.system.events; !slices.Contains(names, r.Event) {
-		return exit{exitUsage, fmt.Errorf("--event is %q: %s has %s%s", r.Event, r.Dialect, strings.Join(names, ", "), config.DidYouMean(r.Event, names))}
+		meant := config.EventName(r.system.dialect, gate.EventName(r.Event)) // which another system calls so
+		if !slices.Contains(names, meant) {
+			meant = r.Event
+		}
+		return exit{exitUsage, fmt.Errorf("--event is %q: %s has %s%s", r.Event, r.Dialect, strings.Join(names, ", "), config.DidYouMean(meant, names))}
 	}
 	if r.Network != "" && !r.system.networked {
 		return exit{exitUsage, fmt.Errorf("--network: %s has no network object", r.Dialect)}
@@ -182,6 +187,9 @@ func (r *hookRuntime) event() (gate.Event, error) {
 	if err != nil {
 		return gate.Event{}, exit{exitInput, err}
 	}
+	if named := memberText(payload, "hook_event_name"); r.system.dialect == gate.ClaudeCode && named != "" && named != r.Event {
+		return gate.Event{}, exit{exitInput, fmt.Errorf("payload is about %.60q, and --event is %s", named, r.Event)}
+	}
 	ev, err := r.decode(payload)
 	if err != nil {
 		return gate.Event{}, exit{exitInput, err}
@@ -191,6 +199,9 @@ func (r *hookRuntime) event() (gate.Event, error) {
 	}
 	if r.Tool != "" && ev.ToolName != r.Tool {
 		return gate.Event{}, exit{exitInput, fmt.Errorf("payload is about the tool %q, and --tool is %q", ev.ToolName, r.Tool)}
+	}
+	if own := strings.ToLower(r.Tool); r.system.dialect == gate.AXCode && own != r.Tool && slices.Contains(wire.OwnTools(r.Dialect), own) {
+		fmt.Fprintf(r.stderr, "warning: --tool is %q, and AX Code calls its tool %s: in its matchers letter case counts\n", r.Tool, own)
 	}
 	ev.Dry, ev.Cwd, ev.Project = true, r.cwd, r.root
 	return ev, nil
@@ -275,7 +286,7 @@ func (r *hookRuntime) hooks() (*gate.Spec, error) {
 				continue
 			}
 			spec, set, findings := config.ReadPlayed(r.system.dialect, gate.DefaultAgent, data)
-			printFindings(r.stderr, []specFile{{path: path, findings: findings}})
+			r.sayFindings(path, data, findings)
 			if spec == nil && !r.system.ignores {
 				return nil, exit{exitInput, fmt.Errorf("%s cannot be read, so its hooks cannot be asked", path)}
 			}
@@ -366,18 +377,19 @@ func (r *hookRuntime) decide(ev gate.Event, specs []*gate.Spec) (gate.Decision, 
 // config is the server file's, with what hooks of the person at the command line
 // may see: their project.
 func (r *hookRuntime) config() (config.Server, error) {
-	o := overrides{sandbox: r.Sandbox}
-	if datadir.Default(r.getenv) == "" {
-		o.data = filepath.Join(os.TempDir(), "stopgate") // not used, and not hidden from hooks
-	}
-	cfg, err := loadConfig(r.process, r.Config, o)
+	cfg, err := loadConfig(r.process, r.Config, overrides{sandbox: r.Sandbox, offline: true})
 	if err != nil {
 		return config.Server{}, err
 	}
 	cfg.Transcripts.Roots = []string{"/"} // whatever file they name, they may read
-	if !r.system.rooted {
-		cfg.Sandbox.Workspace, cfg.Sandbox.WorkspaceRoots = config.WorkspaceReadWrite, []string{r.root}
+	if r.system.rooted {
+		return cfg, nil
 	}
+	r.sayUnshownProject(cfg.Sandbox)
+	if r.Config == "" || cfg.Sandbox.Workspace != config.WorkspaceReadOnly {
+		cfg.Sandbox.Workspace = config.WorkspaceReadWrite
+	}
+	cfg.Sandbox.WorkspaceRoots = []string{r.root}
 	return cfg, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ func (r *hookRuntime) sayMissed(ev gate.Event, hooks []gate.Hook) {
 		what += fmt.Sprintf(" of the tool %.60q", ev.ToolName)
 	}
 	if ev.Name.ForTool() && ev.ToolName == "" {
-		what += " without a tool (add --tool NAME, as --tool bash)"
+		what += fmt.Sprintf(" without a tool (add --tool NAME, as --tool %s)", r.system.tool)
 	}
 	has := listed(hooks, func(h *gate.Hook) string { return config.EventName(r.system.dialect, h.Event) })
 	fmt.Fprintf(r.stderr, "no hook is about %s: there is %s in %s\n", what, has, strings.Join(r.loaded, ", "))
@@ -62,4 +63,38 @@ func narrowing(h *gate.Hook) string {
 		return ""
 	}
 	return " (" + strings.Join(narrowed, " ") + ")"
+}
+
+// sayFindings says what is wrong with a file: errors, and what this run makes of it,
+// in full, but of the warnings that stopgate validate has too only how many there are.
+func (r *hookRuntime) sayFindings(path string, data []byte, found []gate.Finding) {
+	_, known := config.ReadHooks(r.system.dialect, path, data)
+	warned := 0
+	told := slices.DeleteFunc(slices.Clone(found), func(f gate.Finding) bool {
+		told := f.Severity == gate.SeverityWarning && slices.Contains(known, f)
+		if told {
+			warned++
+		}
+		return told
+	})
+	printFindings(r.stderr, []specFile{{path: path, findings: told}})
+	if warned > 0 {
+		fmt.Fprintf(r.stderr, "%s: warnings: %d (stopgate validate says them)\n", path, warned)
+	}
+}
+
+// sayUnshownProject warns where a server with the server file would show hooks
+// nothing of the project, which they see here.
+func (r *hookRuntime) sayUnshownProject(s config.Sandbox) {
+	shown := slices.ContainsFunc(s.WorkspaceRoots, func(dir string) bool {
+		real, err := filepath.EvalSymlinks(dir)
+		return err == nil && inside(real, r.root)
+	})
+	switch {
+	case r.Config == "":
+	case s.Workspace == config.WorkspaceNone:
+		fmt.Fprintf(r.stderr, "warning: hooks see --root here, and on a server with %s they do not: its sandbox.workspace is none\n", r.Config)
+	case !shown:
+		fmt.Fprintf(r.stderr, "warning: hooks see --root here, and on a server with %s they do not: none of its sandbox.workspace_roots is above %s\n", r.Config, r.root)
+	}
 }

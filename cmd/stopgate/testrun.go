@@ -61,8 +61,7 @@ type tester struct {
 }
 
 func (c testCommand) tester(p process) (*tester, error) {
-	// Nothing is kept: the data directory is not used.
-	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox, data: filepath.Join(os.TempDir(), "stopgate")})
+	cfg, err := loadConfig(p, c.Config, overrides{sandbox: c.Sandbox, offline: true})
 	if err != nil {
 		return nil, err
 	}

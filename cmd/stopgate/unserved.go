@@ -23,6 +23,9 @@ func (a *app) cannotAsk(h *gate.Hook) []string {
 	switch h.Type {
 	case gate.CommandHook:
 		failure = a.runner.Unserved(h)
+		if program := a.runner.Offline(h); failure == nil && program != "" {
+			return []string{fmt.Sprintf("its command starts %s, which fails here, since hooks have no network: set sandbox.network: true in the server file, or ask by an http hook", program)}
+		}
 	case gate.HTTPHook:
 		failure = a.caller.Refusal(h)
 	case gate.PromptHook:

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
 )
@@ -41,6 +42,7 @@ func (c validateCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
+	addAbsent(files)
 	if err := c.addUnserved(p, files); err != nil {
 		return err
 	}
@@ -78,12 +80,33 @@ func (c validateCommand) Run(p process) error {
 	return err
 }
 
+// addAbsent warns of scripts that hooks start first and that their project does not
+// have. Whose project it is says the place of the file.
+func addAbsent(files []specFile) {
+	for i, f := range files {
+		project := config.ProjectOf(f.path)
+		if project == filepath.Dir(f.path) { // it lies in no place of a system's
+			continue
+		}
+		for _, spec := range f.usable() {
+			var found []gate.Finding
+			for j := range spec.Hooks {
+				h := &spec.Hooks[j]
+				if what := commandhooks.Absent(h, absolute(project)); what != "" {
+					found = append(found, gate.Finding{Severity: gate.SeverityWarning, Path: h.Name, Message: what})
+				}
+			}
+			files[i].findings = append(files[i].findings, config.Locate(spec, f.path, f.data, found)...)
+		}
+	}
+}
+
 // addUnserved warns of what a server with the server file could not ask.
 func (c validateCommand) addUnserved(p process, files []specFile) error {
 	if c.Config == "" {
 		return nil
 	}
-	cfg, err := loadConfig(p, c.Config, overrides{data: os.TempDir()})
+	cfg, err := loadConfig(p, c.Config, overrides{offline: true})
 	if err != nil {
 		return err
 	}
