@@ -99,7 +99,7 @@ func TestWhatWasNotMeasured(t *testing.T) {
 		"a benchmark":       {"BenchmarkEvaluate/native/433B/8conn", "BenchmarkOther", "chart echo: stopgate/cmd/stopgate BenchmarkEvaluate/native/433B/8conn of-echo was not measured"},
 		"a unit":            {" rule-of-opa", " of-opa", "chart opa: stopgate/bench/opa BenchmarkBesideOPA/8conn rule-of-opa was not measured"},
 		"what an aim is of": {" bare-p50-ms", " naked-p50-ms", "chart scripts: "},
-		"the machine":       {"cpu: ", "gpu: ", `no line "cpu:"`},
+		"the machine":       {"goarch: ", "arch: ", `no line "goarch:"`},
 		"the day":           {"date: ", "day: ", `no line "date:"`},
 		"not a number":      {" of-rg", "NaN of-rg", ""},
 	} {

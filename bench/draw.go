@@ -78,7 +78,7 @@ func chartFiles(measured []byte) (map[string]string, error) {
 		return nil, err
 	}
 	var missing []error
-	for _, fact := range []string{"date", "processors", "go", "load", "goos", "goarch", "cpu"} {
+	for _, fact := range []string{"date", "processors", "go", "load", "goos", "goarch"} {
 		if got.facts[fact] == "" {
 			missing = append(missing, fmt.Errorf("no line %q", fact+":"))
 		}
@@ -91,7 +91,7 @@ func chartFiles(measured []byte) (map[string]string, error) {
 			continue
 		}
 		files[chartsDir+"/"+c.name+".svg"] = c.svg(bars, got.machine())
-		pictures += fmt.Sprintf("\n## %s\n\n![%s](charts/%s.svg)\n\n%s\n", c.title, strings.NewReplacer("[", "(", "]", ")").Replace(c.title), c.name, c.about)
+		pictures += fmt.Sprintf("\n## %s\n\n![%s](charts/%s.svg)\n\n%s\n", c.title, c.title, c.name, c.about)
 	}
 	files[pageFile] = fmt.Sprintf(page, got.machine(), pictures)
 	return files, errors.Join(missing...)
@@ -112,7 +112,7 @@ This page and its pictures are drawn from [charts/measured.txt](charts/measured.
 // machine says when and where the figures were taken.
 func (r results) machine() string {
 	return fmt.Sprintf("Measured %s on %s/%s, %s × %s, %s; load average %s.", r.facts["date"], r.facts["goos"], r.facts["goarch"],
-		r.facts["processors"], r.facts["cpu"], r.facts["go"], r.facts["load"])
+		r.facts["processors"], cmp.Or(r.facts["cpu"], "an unnamed processor"), r.facts["go"], r.facts["load"])
 }
 
 // bars are the chart's bars with their numbers.
