@@ -19,7 +19,7 @@ test chaos: SYSTEM += $(lastword initdb $(wildcard /usr/lib/postgresql/*/bin/ini
 
 .PHONY: help
 help: ## List what this Makefile can do
-	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: system
 system: # Install the system programs that are missing, else say which to install
@@ -108,6 +108,23 @@ bench: ## Run the benchmarks (docs/benchmarks.md); BASE=rev compares with a revi
 bench-opa: system ## Ask a rule hook, a command hook and OPA's server the same (docs/benchmarks.md)
 	@echo "building stopgate and OPA (a few minutes the first time) …"
 	cd bench/opa && go vet . && go test -run '^$$' -bench . -benchtime $(or $(TURNS),20)x -timeout 20m
+
+# Both search 64 MiB, as what is stored did. ripgrep is what GrepSearch is held to.
+bench-short bench-renew: export STOPGATE_BENCH_MIB := 64
+bench-short bench-renew: SYSTEM := rg:ripgrep
+.PHONY: bench-short
+bench-short: system ## Fail if a ratio in bench/ratios.txt has fallen by more than a quarter
+	@echo "measuring what bench/ratios.txt holds: about a minute and a half on two idle cores …"
+	@go run ./bench short
+
+.PHONY: bench-renew
+bench-renew: system ## Measure those ratios eight times and store them (some ten minutes)
+	@go run ./bench renew
+
+.PHONY: bench-report
+bench-report: SYSTEM += rg:ripgrep
+bench-report: system ## Measure anew what docs/charts.md shows (some ten minutes), and draw it
+	@mkdir -p docs/charts; go run ./bench measure && go run ./bench draw
 
 .PHONY: ci
 ci: ## Everything that .ci/run does

@@ -3,8 +3,10 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -152,11 +154,19 @@ func FuzzDecodeNative(f *testing.F) {
 	})
 }
 
+// eventsOf8KB are events whose result has no escapes, and many.
+func eventsOf8KB() map[string][]byte {
+	events := map[string][]byte{}
+	for name, words := range map[string]string{"plain": "func main runs the server and waits for it. ", "escaped": `func main runs the server\n and waits \"for it\". `} {
+		events[name] = []byte(`{"hook_event_name":"PostToolUse","agent_name":"a","session_id":"s","current_turn":7,"max_turns":50,"tool_name":"ReadFile","tool_input":{"path":"src/main.go"},"tool_succeeded":true,"tool_result":"` +
+			strings.Repeat(words, 8000/len(words)) + `"}`)
+	}
+	return events
+}
+
 // BenchmarkDecodeNative reads an event of 8 KB, its result without escapes and with.
 func BenchmarkDecodeNative(b *testing.B) {
-	for name, words := range map[string]string{"plain": "func main runs the server and waits for it. ", "escaped": `func main runs the server\n and waits \"for it\". `} {
-		body := []byte(`{"hook_event_name":"PostToolUse","agent_name":"a","session_id":"s","current_turn":7,"max_turns":50,"tool_name":"ReadFile","tool_input":{"path":"src/main.go"},"tool_succeeded":true,"tool_result":"` +
-			strings.Repeat(words, 8000/len(words)) + `"}`)
+	for name, body := range eventsOf8KB() {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -166,4 +176,31 @@ func BenchmarkDecodeNative(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkDecodeBesideJSON reads the same events and has encoding/json read them
+// into a map, in turns. "of-json" is the speed as a share of that, each in the
+// quickest of its turns, which are short enough that some are not interrupted.
+func BenchmarkDecodeBesideJSON(b *testing.B) {
+	for name, body := range eventsOf8KB() {
+		b.Run(name, func(b *testing.B) {
+			ours, theirs := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+			for b.Loop() {
+				ours = min(ours, turnOf(b, func() error { _, err := DecodeNative(body); return err }))
+				theirs = min(theirs, turnOf(b, func() error { return json.Unmarshal(body, new(map[string]any)) }))
+			}
+			b.ReportMetric(theirs.Seconds()/ours.Seconds(), "of-json")
+		})
+	}
+}
+
+// turnOf is how long twenty calls take.
+func turnOf(b *testing.B, call func() error) time.Duration {
+	began := time.Now()
+	for range 20 {
+		if err := call(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(began)
 }

@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"golang.org/x/sys/unix"
 )
 
 // BenchmarkEvaluate asks POST /v1/evaluate, and POST /v1/hooks/claude-code in that
 // host's form, about a tool that no hook matches, durable record included, and a bare
 // Echo server to echo the same JSON, in turns of a hundred milliseconds in one run. "of-echo" is the gate's
-// throughput as a share of Echo's; ns/op counts both.
+// throughput as a share of Echo's, "cpu-of-echo" the same by processor time, the
+// client's included; ns/op counts both.
 func BenchmarkEvaluate(b *testing.B) {
 	gateAddr := benchService(b)
 	bare := echo.New()
@@ -37,6 +39,7 @@ func BenchmarkEvaluate(b *testing.B) {
 						plainDone += plain.turn(b, request)
 					}
 					b.ReportMetric(float64(gateDone)/float64(plainDone), "of-echo")
+					b.ReportMetric((plain.used.Seconds()/float64(plainDone))/(gate.used.Seconds()/float64(gateDone)), "cpu-of-echo")
 					b.ReportMetric(float64(gateDone)/gate.spent.Seconds(), "gate-req/s")
 				})
 			}
@@ -96,6 +99,7 @@ func listen(b *testing.B, h http.Handler) string {
 type load struct {
 	conns []net.Conn
 	spent time.Duration
+	used  time.Duration // of the processor, by this process, in its turns
 }
 
 func dialLoad(b *testing.B, addr string, connections int) *load {
@@ -114,7 +118,7 @@ func dialLoad(b *testing.B, addr string, connections int) *load {
 // turn sends the request over and over on every connection for a tenth of a
 // second and counts the answers.
 func (l *load) turn(b *testing.B, request []byte) int {
-	began := time.Now()
+	began, used := time.Now(), processorTime(b)
 	var done int
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -138,8 +142,17 @@ func (l *load) turn(b *testing.B, request []byte) int {
 		})
 	}
 	running.Wait()
-	l.spent += time.Since(began)
+	l.spent, l.used = l.spent+time.Since(began), l.used+processorTime(b)-used
 	return done
+}
+
+// processorTime is what this process has used so far.
+func processorTime(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // skipAnswer reads one answer with status 200 and drops it.
