@@ -126,7 +126,7 @@ func momentOf(text string, now time.Time) (time.Time, error) {
 
 // Run replays, and prints what came of it.
 func (c replayCommand) Run(p process) error {
-	if !c.JSON { // JSON has its own escapes
+	if !c.JSON { // which has its own escapes, see printJSON
 		p.stdout = visible{p.stdout}
 	}
 	from := p.stderr

@@ -179,6 +179,9 @@ func recordOf(text []byte, err error) (r gate.Record, skip bool, bad *obstacle) 
 	if err == nil && (r.EvaluationID == "" || r.Event == "") {
 		err = errors.New("it has no evaluation_id, or no event")
 	}
+	if err == nil && !slices.Contains([]gate.Outcome{gate.Allow, gate.Block, gate.Ask}, r.Outcome) {
+		err = fmt.Errorf("its decision is %.60q", r.Outcome)
+	}
 	if err != nil {
 		return r, false, &obstacle{Code: badLine, Message: "no recorded evaluation: " + err.Error()}
 	}

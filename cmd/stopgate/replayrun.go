@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -218,7 +217,7 @@ func (r *replayer) follow(p process) error {
 		}
 		report.add(row, r.drafts[0])
 		if r.command.JSON {
-			_ = json.NewEncoder(p.stdout).Encode(row) // whoever reads it has gone, and ends us
+			_ = printJSONLine(p.stdout, row) // whoever reads it has gone, and ends us
 			return
 		}
 		var b strings.Builder

@@ -107,9 +107,9 @@ func checkText(r *caseResult, at config.Place, name string, want *config.Text, t
 func checkHooks(r *caseResult, w config.Want, d gate.Decision) {
 	var notes []gate.Note
 	var errs []gate.FailureCode
-	took := map[string]gate.Verdict{}
+	took := map[string][]gate.Verdict{} // an agent's hook and one of the agent level may have one name
 	for _, v := range d.Hooks {
-		took[v.Name] = v
+		took[v.Name] = append(took[v.Name], v)
 		notes = append(notes, v.Notes...)
 		if v.Failure == nil {
 			continue
@@ -130,12 +130,13 @@ func checkHooks(r *caseResult, w config.Want, d gate.Decision) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Hooks)) {
-		v, is := took[name]
-		if !is {
+		if len(took[name]) == 0 {
 			r.failf(w.Place, "hook %q did not take part%s", name, config.DidYouMean(name, slices.Sorted(maps.Keys(took))))
 			continue
 		}
-		checkHook(r, w.Place, w.Hooks[name], v)
+		for _, v := range took[name] {
+			checkHook(r, w.Place, w.Hooks[name], v)
+		}
 	}
 }
 

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -159,12 +157,4 @@ func (t tally) String() string {
 		files = fmt.Sprintf("hooks files of other systems: %d, ", t.attached)
 	}
 	return fmt.Sprintf("agents: %d, agent-level hooks: %d, %shooks in all: %d, errors: %d, warnings: %d", t.agents, t.globals, files, t.hooks, t.errors, t.warnings)
-}
-
-// printJSON writes one indented JSON value.
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }
