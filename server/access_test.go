@@ -383,3 +383,22 @@ func TestClientCertificate(t *testing.T) {
 		})
 	}
 }
+
+// A gate's hook is let in nowhere, whoever it says it is: its answer would be the
+// hook's verdict, or its URL a way to the API.
+func TestNoRouteForAGatesHook(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) {
+		o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+	})
+	for name, want := range everyRoute {
+		method, _, _ := strings.Cut(name, " ")
+		rec := w.do(method, want.target, want.body, as("admin"), gate.FromHook+": 1")
+		code := ""
+		if rec.Code >= 400 {
+			code, _ = errorOf(t, rec)
+		}
+		if refused := rec.Code == 403 && code == "forbidden" && rec.Header().Get(gate.FromHook) != ""; refused == (want.scope == "") {
+			t.Errorf("%s: %d %s %v", name, rec.Code, code, rec.Header())
+		}
+	}
+}

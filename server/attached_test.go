@@ -98,7 +98,7 @@ func TestWhatIsAttached(t *testing.T) {
 // it refuses nothing.
 func TestWarningsOfWhatIsNotServed(t *testing.T) {
 	w := newWorld(t, func(o *Options) {
-		o.Unserved = func(spec *gate.Spec) []gate.Finding {
+		o.Unserved = func(spec *gate.Spec, _ []byte) []gate.Finding {
 			return []gate.Finding{{Severity: gate.SeverityWarning, Path: string(spec.Kind), Message: "not here"}}
 		}
 	})
@@ -124,7 +124,7 @@ func TestWhatIsNotServedIsNotForTheLimited(t *testing.T) {
 	w := newGuardedWorld(t, func(o *Options) {
 		login := o.Login.(tokens)
 		login["reads-mine"] = gate.Caller{Name: "reads-mine", Scopes: []gate.Scope{gate.ReadScope}, Agents: []string{"mine"}}
-		o.Unserved = func(*gate.Spec) []gate.Finding {
+		o.Unserved = func(*gate.Spec, []byte) []gate.Finding {
 			return []gate.Finding{{Severity: gate.SeverityWarning, Message: "not here"}}
 		}
 	})

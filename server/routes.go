@@ -30,6 +30,11 @@ func (s *Server) handler(r route) echo.HandlerFunc {
 	}
 	hasBody := r.method == http.MethodPost || r.method == http.MethodPut
 	return func(c echo.Context) error {
+		if !r.access.open {
+			if err := s.notFromHook(c); err != nil {
+				return err
+			}
+		}
 		if err := s.guard(c, r.access); err != nil {
 			if failure := hostsFailure(err); failure != nil && r.access.host {
 				return s.hostOfNobody(c, failure)

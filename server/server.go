@@ -60,8 +60,9 @@ type Options struct {
 	// azure, as an answer may have it: an object, with a mark for each secret.
 	HideSecrets func(kind gate.SpecKind, document json.RawMessage) json.RawMessage
 	// Unserved are warnings about what this server cannot do for the hooks of a
-	// document without errors, each with what helps; nil: there are none.
-	Unserved func(spec *gate.Spec) []gate.Finding
+	// document without errors, each with what helps and the place in the document
+	// that it was read from; nil: there are none.
+	Unserved func(spec *gate.Spec, document []byte) []gate.Finding
 	// Protocol finds a host's protocol by its name; ProtocolNames lists them.
 	// nil: /v1/hooks knows none.
 	Protocol      func(name string) (HostProtocol, bool)

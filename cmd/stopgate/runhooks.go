@@ -271,6 +271,9 @@ func (r *hookRuntime) hooks() (*gate.Spec, error) {
 				continue
 			}
 			spec, set, findings := config.ReadPlayed(r.system.dialect, gate.DefaultAgent, data)
+			if spec != nil {
+				findings = append(findings, withoutOwn(spec, path, data)...)
+			}
 			printFindings(r.stderr, []specFile{{path: path, findings: findings}})
 			if spec == nil && !r.system.ignores {
 				return nil, exit{exitInput, fmt.Errorf("%s cannot be read, so its hooks cannot be asked", path)}

@@ -127,7 +127,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts, app.redactor}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
-		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unserved,
+		ReadAttached: readAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unservedIn,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
 		Forget: app.judge.Forget, Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
 		Log: log, Version: version, Loopback: loopback,
