@@ -363,8 +363,11 @@ func (f *shelf) Read(_ context.Context, session string) (io.ReadCloser, int64, i
 	return io.NopCloser(strings.NewReader(text)), int64(len(text)), int64(strings.Count(text, "\n")), nil
 }
 
-func (f *shelf) ReadFor(ctx context.Context, r gate.Record) (io.ReadCloser, bool, error) {
+func (f *shelf) ReadFor(ctx context.Context, r gate.Record, original bool) (io.ReadCloser, bool, error) {
 	text, _, _, err := f.Read(ctx, r.Session)
+	if err == nil && original {
+		text = io.NopCloser(io.MultiReader(strings.NewReader("original: "), text))
+	}
 	return text, true, err
 }
 

@@ -116,7 +116,7 @@ func (s *Server) routes() []route {
 		{get, "/v1/evaluations", evaluationsQuery, nil, read(filtered), s.listEvaluations},
 		{get, "/v1/evaluations/export", evaluationsQuery, nil, read(filtered), s.exportEvaluations},
 		{get, "/v1/evaluations/:id", nil, nil, read(filtered), s.getEvaluation},
-		{get, "/v1/evaluations/:id/transcript", nil, nil, read(filtered), s.getEvaluationTranscript},
+		{get, "/v1/evaluations/:id/transcript", originalQuery, nil, read(filtered), s.getEvaluationTranscript},
 
 		{get, "/v1/keys", nil, nil, admin(nil), s.listKeys},
 		{post, "/v1/keys", nil, nil, admin(nil), s.createKey},

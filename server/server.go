@@ -147,12 +147,12 @@ type Transcripts interface {
 	// at of it, and after is the sum of what stands before; from 0 on it replaces
 	// what was there. CodeConflict: something else is there.
 	AppendFile(ctx context.Context, session string, seen gate.Erasure, format string, at int64, after string, r io.Reader) (bytes, lines int64, err error)
-	// Read opens the text.
+	// Read opens the text, without secrets.
 	Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error)
 	// ReadFor opens the text of what a record's hooks could read of its uploaded
-	// conversation; asText says that some of it is as it was sent. CodeConflict: it
-	// is no longer what it was.
-	ReadFor(ctx context.Context, r gate.Record) (text io.ReadCloser, asText bool, err error)
+	// conversation: as they read it, or without secrets; asText says that some of it
+	// is as it was sent. CodeConflict: it is no longer what it was.
+	ReadFor(ctx context.Context, r gate.Record, original bool) (text io.ReadCloser, asText bool, err error)
 	// Erase removes it; nothing to remove is no error.
 	Erase(ctx context.Context, session string) error
 }
