@@ -111,6 +111,7 @@ var everyRoute = map[string]rights{
 	"PUT /api/v2/extendedAgent/hooks/:name":     {gate.AdminScope, "/api/v2/extendedAgent/hooks/h", `{"name":"h","type":"GlobalHook"}`, "", 202, -1},
 	"DELETE /api/v2/extendedAgent/hooks/:name":  {gate.AdminScope, "/api/v2/extendedAgent/hooks/h", "", "", 204, -1},
 
+	"GET /v1/agents":                  {gate.ReadScope, "/v1/agents", "", "", 200, 0},
 	"GET /v1/agents/:name/hooks":      {gate.ReadScope, "/v1/agents/mine/hooks?dialect=ax-code", "", "", 200, 404},
 	"PUT /v1/agents/:name/hooks":      {gate.AdminScope, "/v1/agents/mine/hooks?dialect=ax-code", "{}", "", 202, 403},
 	"DELETE /v1/agents/:name/hooks":   {gate.AdminScope, "/v1/agents/mine/hooks?dialect=ax-code", "", "", 204, 403},

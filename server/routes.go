@@ -68,7 +68,9 @@ func (s *Server) routes() []route {
 	)
 	spec := []string{typeJSON, "application/yaml", "text/yaml", "application/x-yaml", "text/x-yaml"}
 	text := []string{"text/plain", "application/x-ndjson", typeJSON}
-	dialect := query{oneOf("dialect", attachable()...)}
+	ofAttached := oneOf("dialect", attachable()...)
+	ofAttached.elsewhere = map[string]string{string(gate.Azure): "; an agent's own spec is at " + agents + "/NAME"}
+	dialect := query{ofAttached}
 	anyDialect := query{oneOf("dialect", gate.Dialects...)}
 	open := access{open: true}
 	read := func(l limit) access { return access{scope: gate.ReadScope, limit: l} }
@@ -88,6 +90,7 @@ func (s *Server) routes() []route {
 		{put, hooks + "/:name", nil, spec, admin(nil), s.putSpec(named(gate.HookSpec))},
 		{del, hooks + "/:name", nil, nil, admin(nil), s.deleteSpec(named(gate.HookSpec))},
 
+		{get, "/v1/agents", nil, nil, read(filtered), s.listAgents},
 		{get, attached, dialect, nil, read(ownAgent), s.getAttached},
 		{put, attached, dialect, nil, admin(ownAgent), s.putSpec(attachedHooks)},
 		{del, attached, dialect, nil, admin(ownAgent), s.deleteSpec(attachedHooks)},

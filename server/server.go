@@ -59,6 +59,14 @@ type Options struct {
 	// HideSecrets is the document of a network, or of hooks in another dialect than
 	// azure, as an answer may have it: an object, with a mark for each secret.
 	HideSecrets func(kind gate.SpecKind, document json.RawMessage) json.RawMessage
+	// CheckName says what is wrong with a name of an agent that something is stored
+	// under; nil: nothing.
+	CheckName func(what, name string) error
+	// EventName is what the system of a dialect calls an event.
+	EventName func(d gate.Dialect, event gate.EventName) string
+	// Unasked reports whether this server could not ask a hook, as it is now; nil: it
+	// could ask each.
+	Unasked func(h *gate.Hook) bool
 	// Unserved are warnings about what this server cannot do for the hooks of a
 	// document without errors, each with what helps and the place in the document
 	// that it was read from; nil: there are none.
@@ -185,8 +193,8 @@ type Server struct {
 // New checks the options and makes a server that serves nothing yet.
 func New(opt Options) (*Server, error) {
 	if opt.Gate == nil || opt.Gate.Policies == nil || opt.Store == nil || opt.Transcripts == nil || opt.Metrics == nil ||
-		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil || opt.DialectOf == nil || opt.ReadAttached == nil || opt.ReadNetwork == nil || opt.HideSecrets == nil {
-		return nil, errors.New("server: Gate, its Policies, Store, Transcripts, Metrics, Decode, DialectOf, every Read and HideSecrets are required")
+		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil || opt.DialectOf == nil || opt.ReadAttached == nil || opt.ReadNetwork == nil || opt.HideSecrets == nil || opt.CheckName == nil || opt.EventName == nil {
+		return nil, errors.New("server: Gate, its Policies, Store, Transcripts, Metrics, Decode, DialectOf, every Read, HideSecrets, CheckName and EventName are required")
 	}
 	l := &opt.Limits
 	l.BufferedBytes = cmp.Or(l.BufferedBytes, 128<<20)

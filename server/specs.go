@@ -121,11 +121,20 @@ func (s *Server) putSpec(about about) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
+		if err := s.checkName(of); err != nil {
+			return err
+		}
 		return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
 			spec, findings, err := s.readSpec(of, mediaType(c.Request()), slices.Clone(body)) // the spec lives on
+			if err != nil || len(spec.Hooks) == 0 {
+				if other := s.ofAnother(of, body); other != nil {
+					return other.before(err)
+				}
+			}
 			if err != nil {
 				return err
 			}
+			findings = append(findings, s.ofNobody(of)...)
 			if spec.Name != of.name {
 				return gate.Errorf(gate.CodeValidation, "name %q in the body is not the name %q in the path", spec.Name, of.name)
 			}

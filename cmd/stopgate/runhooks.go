@@ -130,7 +130,11 @@ func (r *hookRuntime) settle() error {
 		return exit{exitUsage, fmt.Errorf("--event is %q: %s has %s%s", r.Event, r.Dialect, strings.Join(names, ", "), config.DidYouMean(r.Event, names))}
 	}
 	if r.Network != "" && !r.system.networked {
-		return exit{exitUsage, fmt.Errorf("--network: %s has no network object", r.Dialect)}
+		elsewhere := ""
+		if r.system.dialect == gate.ClaudeCode {
+			elsewhere = ": its http hooks reach what http_hooks.allow of a server file names (--config FILE)"
+		}
+		return exit{exitUsage, fmt.Errorf("--network: %s has no network object%s", r.Dialect, elsewhere)}
 	}
 	r.protocol, _ = wire.Find(r.Dialect) // each has one
 	r.root = absolute(r.Root)
@@ -406,7 +410,11 @@ func (r *hookRuntime) played(d gate.Decision) any {
 func (r *hookRuntime) answer(ev gate.Event, d gate.Decision) error {
 	for _, v := range d.Hooks {
 		if v.Failure != nil {
-			fmt.Fprintf(r.stderr, "%s: %s %s\n", v.Name, v.Failure, v.Notes)
+			help := ""
+			if v.Failure.Code == gate.EgressDenied && v.Dialect == gate.ClaudeCode && r.Config == "" {
+				help = " (--config FILE names a server file)"
+			}
+			fmt.Fprintf(r.stderr, "%s: %s%s %s\n", v.Name, v.Failure, help, v.Notes)
 		}
 	}
 	r.sayLogged(d)
