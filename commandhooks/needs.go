@@ -50,7 +50,8 @@ func (r *Runner) Unserved(h *gate.Hook) *gate.Failure {
 	}
 	if r.opt.Workspace.Access != NoWorkspace { // one agent's directory may be seen and another's not
 		s.cwd, s.project = "", ""
-		s.unseen, s.projectUnseen, s.held = "", "", append(s.held, r.opt.Workspace.Roots...)
+		s.unseen, s.projectUnseen, s.agentsUnseen = "", "", ""
+		s.held = append(s.held, r.opt.Workspace.Roots...)
 	}
 	return s.lacks(j, h)
 }
