@@ -278,6 +278,9 @@ func (b *bubblewrap) mount(s *sandbox, j job) (failure *gate.Failure) {
 		s.user, failure = b.mountWorkspace(s, v.dirs)
 		s.dir = cmp.Or(v.cwd, s.dir)
 	}
+	if failure == nil && j.wantsAgents() {
+		failure = b.mountAgents(s, j.project)
+	}
 	if failure != nil {
 		return failure
 	}

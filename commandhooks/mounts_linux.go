@@ -85,6 +85,26 @@ func (b *bubblewrap) mountWorkspace(s *sandbox, dirs []mounted) (*syscall.Creden
 	return user, nil
 }
 
+// mountAgents shows the project's .agents at /.agents, if hooks may see it. Nothing
+// there is a hook's to change, also where the project is.
+func (b *bubblewrap) mountAgents(s *sandbox, project string) *gate.Failure {
+	dir, why := b.opt.Workspace.agents(project)
+	if why != "" {
+		return nil // which is said of a hook that wants it
+	}
+	info, failure := lookAtWorkspace(dir)
+	if failure != nil {
+		return failure
+	}
+	if s.user != nil && !permits(dir.source, s.user, 0o5) {
+		return failed(gate.SandboxUnavailable, "the project's .agents is not accessible for the sandbox's user: run the gate as its owner instead of root")
+	}
+	s.add("--ro-bind", dir.source, dir.path)
+	s.mounted = append(s.mounted, dir)
+	s.shown = append(s.shown, shown{path: dir.path, info: info, code: gate.SandboxUnavailable})
+	return nil
+}
+
 // lookAtWorkspace is about the directory that is mounted. Its source has no
 // symbolic links; if it has some now, it was exchanged.
 func lookAtWorkspace(ws mounted) (os.FileInfo, *gate.Failure) {

@@ -44,12 +44,14 @@ func (r *Runner) Unserved(h *gate.Hook) *gate.Failure {
 		return failure
 	}
 	s := r.sight(j)
-	if !s.confined { // a whole path is seen, wherever it is
-		s.cwd, s.project = "", ""
+	delete(s.env, projectDir) // it stands for itself: no project is known yet
+	if !s.confined {          // a whole path is seen, wherever it is
+		s.cwd, s.project, s.projectUnseen = "", "", ""
 	}
 	if r.opt.Workspace.Access != NoWorkspace { // one agent's directory may be seen and another's not
 		s.cwd, s.project = "", ""
-		s.unseen, s.projectUnseen, s.held = "", "", append(s.held, r.opt.Workspace.Roots...)
+		s.unseen, s.projectUnseen, s.agentsUnseen = "", "", ""
+		s.held = append(s.held, r.opt.Workspace.Roots...)
 	}
 	return s.lacks(j, h)
 }

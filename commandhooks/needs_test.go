@@ -179,6 +179,10 @@ func TestUnserved(t *testing.T) {
 	})
 	unservedIs(t, newRunner(t, Options{Mode: Bubblewrap}), `bash "$CLAUDE_PROJECT_DIR/hooks/no.sh"`, "script_missing")
 	unservedIs(t, newRunner(t, Options{Mode: Process}), `bash "$CLAUDE_PROJECT_DIR/hooks/no.sh"`, "") // which is seen by its name
+	in := input(`bash "$CLAUDE_PROJECT_DIR/hooks/no.sh"`, ofClaudeCode)
+	if f := newRunner(t, Options{Mode: Bubblewrap}).Unserved(in.Hook); f == nil || !strings.Contains(f.Message, `"$CLAUDE_PROJECT_DIR/hooks/no.sh"`) {
+		t.Errorf("the message names what the hook does not: %v", f)
+	}
 	off, err := New(t.Context(), complete(Options{Mode: Off}))
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ type job struct {
 	cwd          string // the agent's working directory
 	project      string // the directory of its project
 	rooted       bool   // Options.Root is / for it
+	dialect      gate.Dialect
 	// once: what it finds in its environment is of this event alone.
 	once bool
 	// env is over what every hook finds in its environment; see withHost.
@@ -33,7 +34,7 @@ type job struct {
 // plan picks the interpreter (spec/azure.md 20) and gathers what the hook is
 // to see.
 func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
-	j := job{stdin: in.Context, cwd: in.Event.Cwd, inline: in.Hook.Command, script: in.Hook.Script,
+	j := job{stdin: in.Context, cwd: in.Event.Cwd, inline: in.Hook.Command, script: in.Hook.Script, dialect: in.Hook.Dialect,
 		agent: in.Event.Agent, hook: string(in.Hook.Level) + " " + in.Hook.Name,
 		rooted: r.root != nil && in.Hook.Dialect == gate.Antigravity}
 	j.project = r.opt.Workspace.project(in.Hook.Dialect, j.cwd, in.Event.Project)

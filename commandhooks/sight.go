@@ -19,6 +19,10 @@ type sight struct {
 	env           map[string]string // of its own
 	tools         tools
 	confined      bool
+	// agents is whether /.agents is the project's, and agentsUnseen why it is not there
+	// then; empty: it is.
+	agents       bool
+	agentsUnseen string
 	// held is what a sandbox has of this machine, but for its /tmp, which is its
 	// own; without one: everything.
 	held []string
@@ -39,6 +43,11 @@ func (r *Runner) sight(j job) sight {
 	s.held = append(s.held, j.transcripts...)
 	for _, dir := range v.dirs {
 		s.held = append(s.held, dir.path, dir.source)
+	}
+	if s.agents = j.wantsAgents() && s.confined; s.agents {
+		if _, s.agentsUnseen = r.opt.Workspace.agents(j.project); s.agentsUnseen == "" {
+			s.held = append(s.held, agentsDir)
+		}
 	}
 	return s
 }
@@ -72,6 +81,9 @@ func (s sight) misses(path string) string {
 	}
 	if !s.confined || s.holds(path) {
 		return ""
+	}
+	if s.agents && within(path, agentsDir) {
+		return s.agentsUnseen
 	}
 	return "the sandbox has nothing that lies there: put the file below the agent's working directory, with sandbox.workspace read-only (read-write, where hooks write to it), or below /usr"
 }

@@ -82,7 +82,7 @@ func (r *resource) inlineHooks(hooks *object, spec *gate.Spec) {
 			}
 			h.Shadow = h.Shadow || spec.Shadow
 			o.unknown(false)
-			r.source(h.Name, n)
+			r.source(h.Name, o.path, n)
 			spec.Hooks = append(spec.Hooks, h)
 		}
 	}
@@ -113,7 +113,7 @@ func (r *resource) globalHook(spec *gate.Spec) {
 	}
 	h := readHook(o, gate.EventName(event), gate.AgentLevel)
 	h.Name, h.Activation = spec.Name, activation
-	r.source(h.Name, o.node)
+	r.source(h.Name, o.path, o.node)
 	o.unknown(false)
 	spec.Hooks = []gate.Hook{h}
 }

@@ -130,7 +130,7 @@ func (r *antigravityReader) entry(o *object, event gate.EventName) {
 		h := gate.Hook{Name: path, Level: gate.CustomLevel, Dialect: gate.Antigravity, Event: event, Matcher: matcher,
 			Timeout: readTimeout(handler), FailMode: gate.FailAllow}
 		r.handler(handler, &h)
-		r.source(h.Name, handler.node)
+		r.source(h.Name, path, handler.node)
 		r.hooks = append(r.hooks, h)
 	}
 	o.unknown(false)

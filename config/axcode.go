@@ -72,7 +72,7 @@ func (r axCodeReader) packs(n *node) []gate.Hook {
 			continue
 		}
 		pack := gate.AXCodePacks[at]
-		r.source(path+"."+name, item)
+		r.source(path+"."+name, path, item)
 		hooks = append(hooks, gate.Hook{Name: path + "." + name, Level: gate.CustomLevel, Dialect: gate.AXCode, Event: pack.Event, Type: gate.RuleHook,
 			Matcher: gate.CompileAXCodeMatcher(pack.Matcher), Timeout: gate.DefaultTimeout, FailMode: gate.FailAllow, Pack: name})
 	}
@@ -89,8 +89,9 @@ func packNames() (names []string) {
 func (r axCodeReader) hooks(n *node) []gate.Hook {
 	var hooks []gate.Hook
 	for i, item := range r.list(n, "hooks") {
-		h := r.hook(item, fmt.Sprintf("hooks[%d]", i))
-		r.source(h.Name, item)
+		path := fmt.Sprintf("hooks[%d]", i)
+		h := r.hook(item, path)
+		r.source(h.Name, path, item)
 		hooks = append(hooks, h)
 	}
 	return hooks

@@ -180,7 +180,7 @@ func (r *claudeCodeReader) group(path string, n *node, event gate.EventName) {
 		r.left = false
 		h, asked := r.handler(&object{findings: &found, path: at, node: item}, event, matcher)
 		if r.adopt(&found) && asked && !r.left {
-			r.source(h.Name, item)
+			r.source(h.Name, at, item)
 			r.hooks = append(r.hooks, h)
 		}
 	}

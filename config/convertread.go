@@ -56,7 +56,7 @@ func (c Conversion) read(name string, data []byte, f *findings) (hooks []declare
 		}
 	}
 	for _, h := range read {
-		hooks = append(hooks, declared{Hook: h, node: f.sources[h.Name], env: env})
+		hooks = append(hooks, declared{Hook: h, node: f.sources[h.Name].node, env: env})
 	}
 	c.unread(f)
 	return hooks, true
@@ -104,7 +104,7 @@ func (c Conversion) readAgent(name string, data []byte, f *findings) (hooks []de
 		}
 		if spec.Kind == gate.HookSpec {
 			for _, h := range spec.Hooks {
-				globals = append(globals, declared{Hook: h, node: f.sources[h.Name]})
+				globals = append(globals, declared{Hook: h, node: f.sources[h.Name].node})
 			}
 			f.warnf("", doc.pos, "agent-level hook %q is asked for every agent, and then for the one that these hooks are given to; its name and description are not kept", spec.Name)
 			continue
@@ -117,7 +117,7 @@ func (c Conversion) readAgent(name string, data []byte, f *findings) (hooks []de
 			f.errorf("", doc.pos, "file has several agents: say which is to be converted (--agent NAME)")
 		}
 		for _, h := range spec.Hooks {
-			own = append(own, declared{Hook: h, node: f.sources[h.Name]})
+			own = append(own, declared{Hook: h, node: f.sources[h.Name].node})
 		}
 		if p := r.properties; p != nil {
 			if later := p.node.find("deferStopForBackgroundTasks"); later != nil && later.text == "true" {

@@ -10,21 +10,22 @@ import (
 )
 
 // Locate gives findings about hooks of a spec, which have a hook's name for their
-// path and no place, the line and column where the hook stands in the file that
-// the spec was read from. name and data are as they were for [ReadHooks].
+// path and no place, the path, line and column of the hook in the file that the
+// spec was read from. name and data are as they were for [ReadHooks]; name may be
+// empty.
 func Locate(spec *gate.Spec, name string, data []byte, found []gate.Finding) []gate.Finding {
 	sources := sourcesOf(spec, name, data)
 	located := slices.Clone(found)
 	for i, f := range located {
-		if n := sources[f.Path]; n != nil && f.Line == 0 {
-			located[i].Line, located[i].Column = n.line, n.column
+		if at, known := sources[f.Path]; known && f.Line == 0 {
+			located[i].Path, located[i].Line, located[i].Column = at.path, at.node.line, at.node.column
 		}
 	}
 	return located
 }
 
-// sourcesOf are the nodes of a spec's hooks, by their names.
-func sourcesOf(spec *gate.Spec, name string, data []byte) map[string]*node {
+// sourcesOf is where a spec's hooks stand, by their names.
+func sourcesOf(spec *gate.Spec, name string, data []byte) map[string]sourced {
 	at := slices.IndexFunc(gate.Dialects, func(d gate.Dialect) bool { return d != gate.Azure && spec.Kind == gate.Attached(d) })
 	isJSON := at >= 0 || strings.EqualFold(filepath.Ext(name), ".json")
 	docs, err := readDocuments(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), isJSON, &findings{})

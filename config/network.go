@@ -25,6 +25,10 @@ import (
 func ReadNetwork(agent string, data []byte) (*gate.Spec, []gate.Finding) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // no part of the document
 	var f findings
+	if word := string(bytes.TrimSpace(data)); word == disabled {
+		f.errorf("", pos{1, 1}, `network is the word %s without quotes, want the JSON text "%[1]s", as curl -d '"%[1]s"'`, word)
+		return nil, f.list
+	}
 	docs, err := readDocuments(data, true, &f)
 	if err != nil {
 		return nil, append(f.list, detailsOf(err)...)
@@ -41,6 +45,9 @@ func ReadNetwork(agent string, data []byte) (*gate.Spec, []gate.Finding) {
 	return &gate.Spec{Kind: gate.NetworkSpec, Name: agent, Document: document, Network: network}, list
 }
 
+// disabled is the text that lets nothing out.
+const disabled = "disabled"
+
 func readNetwork(n *node, f *findings) *gate.Network {
 	path := ""
 	if n.kind == objectKind && n.has("network") {
@@ -51,10 +58,14 @@ func readNetwork(n *node, f *findings) *gate.Network {
 		n, path = inner, "network"
 	}
 	switch {
-	case n.kind == textKind && n.text == "disabled":
+	case n.kind == textKind && n.text == disabled:
 		return &gate.Network{Disabled: true}
 	case n.kind != objectKind:
 		f.errorf(path, n.pos, `network is %s, want an object with an allowlist, or "disabled"`, n.describe())
+		return nil
+	}
+	if n.has(disabled) {
+		f.errorf(path, n.pos, `network is an object with %s, want the JSON text "%[1]s" in its place; without that, an object with an allowlist`, disabled)
 		return nil
 	}
 	o := &object{findings: f, path: path, node: n}

@@ -64,6 +64,9 @@ func TestNetworkErrors(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"no JSON", `{"allowlist":`, "1:13: error: text is not JSON"},
 		{"another word", `"enabled"`, `1:1: error: network is the text "enabled", want an object with an allowlist, or "disabled"`},
+		{"the word without quotes", "disabled\n", `1:1: error: network is the word disabled without quotes, want the JSON text "disabled"`},
+		{"a switch", `{"disabled":true}`, `1:1: error: network is an object with disabled, want the JSON text "disabled"`},
+		{"a switch in its environment", `{"network":{"disabled":true}}`, `want the JSON text "disabled"`},
 		{"null", `null`, "network is null"},
 		{"a list", `[]`, "network is a list"},
 		{"an unknown key", `{"allow_list":[]}`, `1:2: error: allow_list: key "allow_list" is unknown; did you mean "allowlist"?`},

@@ -174,16 +174,22 @@ type findings struct {
 	// sources are the values that hooks were read from, by the hook's name, and
 	// unread those of hooks that their system would run and the gate does not
 	// know: for [Conversion], which has to say where everything stands.
-	sources map[string]*node
+	sources map[string]sourced
 	unread  []gate.Finding
 }
 
+// sourced is where a hook was read from; path is as in findings.
+type sourced struct {
+	path string
+	node *node
+}
+
 // source remembers where a hook was read from.
-func (f *findings) source(hook string, n *node) {
+func (f *findings) source(hook, path string, n *node) {
 	if f.sources == nil {
-		f.sources = map[string]*node{}
+		f.sources = map[string]sourced{}
 	}
-	f.sources[hook] = n
+	f.sources[hook] = sourced{path, n}
 }
 
 // unreadf warns of hooks that their system would run and that are left out.

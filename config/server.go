@@ -30,6 +30,7 @@ type Server struct {
 	Redaction   Redaction
 	OnGateError gate.FailMode // what an allow becomes when the gate itself failed
 	Durability  Durability
+	Warnings    []gate.Finding // what of the file does not do what it looks like
 }
 
 // Sandbox is how command hooks run.
@@ -139,6 +140,9 @@ func (s Server) validate(f *findings, at func(path string) pos) {
 	}
 	if s.Sandbox.Workspace != WorkspaceNone && s.Sandbox.Workspace != "" && len(s.Sandbox.WorkspaceRoots) == 0 {
 		f.errorf("sandbox.workspace", at("sandbox.workspace"), "sandbox.workspace is %s, but sandbox.workspace_roots names no directory", s.Sandbox.Workspace)
+	}
+	if n := len(s.Sandbox.WorkspaceRoots); n > 0 && s.Sandbox.Workspace == WorkspaceNone {
+		f.warnf("sandbox.workspace_roots", at("sandbox.workspace_roots"), "sandbox.workspace_roots has no effect without sandbox.workspace: hooks see no directory of an agent's; set it to read-only")
 	}
 	if s.Data == "" {
 		f.errorf("data", at("data"), "data is not set, and neither XDG_STATE_HOME nor HOME says where the default is")

@@ -106,7 +106,7 @@ sandbox:
   mode: bubblewrap
   network: true
   workspace: read-write
-  workspace_roots: [/srv, work]
+  workspace_roots: [/usr, /usr/../bin/..]
   limits: {memory: 1GiB, processes: "${N}", file_size: 1 MiB, open_files: 64, cpu: 90}
 transcripts: {roots: [], max_size: 10GiB, max_line: 65536}
 limits:
@@ -146,7 +146,7 @@ models:
 	want := Server{
 		Listen: "localhost:1", Data: filepath.Join(base, "state"), Database: "postgres://u:p%40ss@h/d", Agents: "/etc/agents",
 		OnGateError: gate.FailBlock, Durability: DurableProcess,
-		Sandbox: Sandbox{Mode: SandboxBubblewrap, Network: true, Workspace: WorkspaceReadWrite, WorkspaceRoots: []string{"/srv", filepath.Join(base, "work")}, Pool: 8 << 20, Python: PythonForked,
+		Sandbox: Sandbox{Mode: SandboxBubblewrap, Network: true, Workspace: WorkspaceReadWrite, WorkspaceRoots: []string{"/usr", "/"}, Pool: 8 << 20, Python: PythonForked,
 			Limits: SandboxLimits{Memory: 1 << 30, Processes: 9, FileSize: 1 << 20, OpenFiles: 64, CPU: 90 * time.Second}},
 		Transcripts: Transcripts{MaxSize: 10 << 30, MaxLine: 65536},
 		Limits: Limits{EvaluateBody: 64 << 20, SpecBody: 4 << 20, ParallelHooks: 2, Evaluations: 3, CommandHooks: 4,
@@ -211,6 +211,8 @@ func TestServerFileIsStrict(t *testing.T) {
 		{"processor time", "sandbox: {limits: {cpu: 500ms}}\n", "cpu is less than one second"},
 		{"an empty directory", "transcripts: {roots: [\"\"]}\n", "roots[0] is empty, want a directory"},
 		{"workspace without roots", "sandbox: {workspace: read-only}\n", "1:22: error: sandbox.workspace: sandbox.workspace is read-only, but"},
+		{"a root that is not whole", "sandbox: {workspace: read-only, workspace_roots: [/usr, relative/dir]}\n", `1:57: error: sandbox.workspace_roots[1]: workspace_roots[1] is "relative/dir", want the whole path`},
+		{"an empty root", "sandbox: {workspace_roots: [\"\"]}\n", `workspace_roots[0] is "", want the whole path`},
 		{"home as a tilde", "data: ~/x\n", "write ${HOME}"},
 		{"database", "database: mysql://u:p@h/d\n", "1:11: error: database: database does not begin with postgres://"},
 		{"auth of nobody", "auth: {}\n", "1:7: error: auth: auth says nobody may come in"},
@@ -493,5 +495,33 @@ models:
 		if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(c.want, "fallback: ")) {
 			t.Errorf("%s: %v, want %q", c.section, err, c.want)
 		}
+	}
+}
+
+// What is legal and does nothing is said, and keeps no server from starting.
+func TestServerFileWarnings(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "sandbox: {workspace: read-only, workspace_roots: [/usr]}\n", ""},
+		{"roots for nobody", "sandbox: {workspace_roots: [/usr]}\n", "1:28: warning: sandbox.workspace_roots: sandbox.workspace_roots has no effect without sandbox.workspace"},
+		{"a root that is not there", "sandbox: {workspace: read-only, workspace_roots: [/usr, /no/such/dir]}\n", `1:57: warning: sandbox.workspace_roots[1]: workspace_roots[1] is "/no/such/dir", which is no directory`},
+		{"a root that is a file", "sandbox: {workspace: read-only, workspace_roots: [/etc/passwd]}\n", "which is no directory"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "stopgate.yaml")
+			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := LoadServer(file, func(string) string { return "" }, func(s *Server) { s.Data = "d" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, w := range s.Warnings {
+				got += w.String() + "\n"
+			}
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Count(got, "\n") > 1 {
+				t.Errorf("warnings %q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,6 +21,8 @@ const maxServerFile = 1 << 20
 // getenv gives environment variables, empty when not set: for ${VAR} in values
 // and for defaults that come from there. flags, unless nil, is called with what
 // the file says and may change it, before it is checked as a whole.
+//
+// What is legal and does nothing is in [Server.Warnings].
 //
 // The file is read strictly: the error is an [*gate.Error] whose Details are
 // everything that is wrong with it at once, each with its line, and whose
@@ -64,10 +67,12 @@ func loadServer(path string, getenv func(string) string, flags func(*Server), un
 		flags(&s)
 	}
 	s.validate(&f, func(path string) pos { return root.placeOf(path) })
-	if len(f.list) == 0 {
-		return s, nil
+	errs, warnings := split(f.sorted())
+	if len(errs) > 0 {
+		return Server{}, serverFileError(path, errs)
 	}
-	return Server{}, serverFileError(path, f.sorted())
+	s.Warnings = warnings
+	return s, nil
 }
 
 // serverFileError names everything in its message too: it is shown on a
@@ -178,7 +183,7 @@ func (r *serverReader) sandbox(o *object) Sandbox {
 			string(SandboxContainer), string(SandboxOff))),
 		Network:        o.flag("network"),
 		Workspace:      Workspace(choice(o, "workspace", string(WorkspaceNone), string(WorkspaceReadOnly), string(WorkspaceReadWrite))),
-		WorkspaceRoots: r.paths(o, "workspace_roots", nil),
+		WorkspaceRoots: workspaceRoots(o),
 		Pool:           size(o, "pool", 0, 0),
 		Python:         SandboxPython(choice(o, "python", string(PythonFresh), string(PythonForked))),
 	}
@@ -199,6 +204,29 @@ func (r *serverReader) sandbox(o *object) Sandbox {
 		l.errorf(l.child("cpu"), n.pos, "cpu is less than one second")
 	}
 	return s
+}
+
+// workspaceRoots are whole paths: they are compared with an agent's, which says
+// nothing of where the server file lies.
+func workspaceRoots(o *object) []string {
+	const name = "workspace_roots"
+	if o.value(name) == nil {
+		return nil
+	}
+	var roots []string
+	for i, text := range o.texts(name) {
+		item, at := fmt.Sprintf("%s[%d]", name, i), o.list(name)[i].pos
+		if !filepath.IsAbs(text) {
+			o.errorf(o.child(item), at, "%s is %q, want the whole path of a directory, as /home/me/projects (~ is not expanded: write ${HOME})", item, cut(text))
+			continue
+		}
+		root := filepath.Clean(text)
+		if about, err := os.Stat(root); err != nil || !about.IsDir() {
+			o.warnf(o.child(item), at, "%s is %q, which is no directory on this machine: nothing lies under it", item, cut(text))
+		}
+		roots = append(roots, root)
+	}
+	return roots
 }
 
 // hostTranscripts are where the known hosts keep conversations, under the

@@ -136,6 +136,12 @@ func (p *Policies) Find(kind SpecKind, name string) *Spec {
 	return nil
 }
 
+// Has reports whether an agent has a spec or hooks of its own in force.
+func (p *Policies) Has(agent string) bool {
+	set := p.current()
+	return set.agents[agent] != nil || len(set.attached[agent]) > 0
+}
+
 // Agents lists the agent specs in force, by name.
 func (p *Policies) Agents() []*Spec {
 	return slices.SortedFunc(maps.Values(p.current().agents), func(a, b *Spec) int { return cmp.Compare(a.Name, b.Name) })

@@ -45,7 +45,11 @@ func (c *Caller) plan(in gate.Input) (call, *gate.Failure) {
 			return p, failure
 		}
 	}
-	return p, p.transform(in.Network)
+	if failure := p.transform(in.Network); failure != nil {
+		return p, failure
+	}
+	p.header.Set(gate.FromHook, "1") // last: neither the hook nor the network takes it away
+	return p, nil
 }
 
 // set refuses what would end up as another header, or reach another place.

@@ -1,6 +1,8 @@
 package httphooks
 
 import (
+	"fmt"
+	"net"
 	"net/netip"
 
 	"stopgate/gate"
@@ -13,7 +15,7 @@ import (
 func (c *Caller) permit(d gate.Dialect, t target, network *gate.Network) *gate.Failure {
 	if d == gate.ClaudeCode {
 		if !c.listed(t) {
-			return failf(gate.EgressDenied, "host %q is not one of http_hooks.allow in the server file", t.host)
+			return failf(gate.EgressDenied, "host %q is not one of http_hooks.allow in the server file: name %s there", t.host, net.JoinHostPort(t.host, t.port))
 		}
 	} else if failure := inNetwork(t, network); failure != nil {
 		return failure
@@ -35,9 +37,12 @@ func (c *Caller) permit(d gate.Dialect, t target, network *gate.Network) *gate.F
 // may be. This machine is there for claude-code alone.
 func (c *Caller) refusal(d gate.Dialect, host, port string, addr netip.Addr) *gate.Failure {
 	reach := reachOf(addr)
-	help := ""
-	if reach == private {
-		help = ": name it in http_hooks.allow of the server file"
+	which := fmt.Sprintf(", which hooks of %s do not reach", d)
+	switch {
+	case reach == loopback && d == gate.ClaudeCode: // it may be listed by a pattern, or under another name
+		which = fmt.Sprintf(": name %s in http_hooks.allow of the server file", net.JoinHostPort(host, port))
+	case reach == private:
+		which += fmt.Sprintf(": name %s in http_hooks.allow of the server file", net.JoinHostPort(host, port))
 	}
 	switch {
 	case reach == external,
@@ -45,9 +50,9 @@ func (c *Caller) refusal(d gate.Dialect, host, port string, addr netip.Addr) *ga
 		reach == loopback && c.named(host, port) && d == gate.ClaudeCode:
 		return nil
 	case host == addr.String():
-		return failf(gate.EgressDenied, "host %q %s, which hooks of %s do not reach%s", host, reach, d, help)
+		return failf(gate.EgressDenied, "host %q %s%s", host, reach, which)
 	}
-	return failf(gate.EgressDenied, "host %q stands for %s, which %s, which hooks of %s do not reach%s", host, addr, reach, d, help)
+	return failf(gate.EgressDenied, "host %q stands for %s, which %s%s", host, addr, reach, which)
 }
 
 // inNetwork: the host must be in the agent's allowlist, if there is one.

@@ -62,7 +62,7 @@ func TestAntigravity15Egress(t *testing.T) {
 		{"hexadecimal", "https://0x7f000001/", nil, "systems read differently"},
 		{"short", "https://127.1/", nil, "systems read differently"},
 		{"metadata", "https://169.254.169.254/latest/meta-data/", allowlist("*"), "metadata"},
-		{"a private address", "https://10.0.0.1/", allowlist("*"), "is a private address, which hooks of antigravity do not reach: name it in http_hooks.allow"},
+		{"a private address", "https://10.0.0.1/", allowlist("*"), "is a private address, which hooks of antigravity do not reach: name 10.0.0.1:443 in http_hooks.allow"},
 		{"a private address, listed by the agent", "https://10.0.0.1/", allowlist("10.0.0.1"), "is a private address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestDesign8ClaudeCodeEgress(t *testing.T) {
 		{"another port", "https://hooks.example.com/", []string{"hooks.example.com:8443"}, "", "not one of http_hooks.allow"},
 		{"http", "http://hooks.example.com/", []string{"*"}, "", "for localhost alone"},
 		{"loopback, not on it", "https://localhost/", []string{"other.example"}, "", "not one of http_hooks.allow"},
-		{"loopback, by a pattern", "https://localhost/", []string{"*"}, "", "is this machine"},
+		{"loopback, by a pattern", "https://localhost/", []string{"*"}, "", "is this machine: name localhost:443 in http_hooks.allow"},
 		{"loopback, on it", "https://localhost/", []string{"localhost"}, "", ""},
 		{"loopback, as an address", "https://127.0.0.1/", []string{"127.0.0.1"}, "", ""},
 		{"loopback, IPv6", "https://[::1]/", []string{"[::1]:443"}, "", ""},

@@ -23,6 +23,8 @@ func (p call) judge(event gate.EventName, r reply) gate.Verdict {
 func (p call) read(event gate.EventName, r reply) (gate.Verdict, *gate.Failure) {
 	status := strings.TrimSpace(fmt.Sprintf("%d %s", r.status, http.StatusText(r.status))) // in no words of the server's
 	switch {
+	case r.gate && !r.success():
+		return gate.Verdict{}, failf(gate.HTTPStatus, "%s answered with %s: it is a gate, which is not asked from within a hook; take the hook out", p.host, status)
 	case r.status >= 300 && r.status < 400:
 		return gate.Verdict{}, failf(gate.HTTPStatus, "%s answered with %s, and no redirect is followed", p.host, status)
 	case !r.success():

@@ -23,6 +23,7 @@ type reply struct {
 	body     []byte // at most maxAnswer bytes
 	cut      bool   // there was more
 	encoding string // that nobody asked for; empty: none
+	gate     bool   // a gate answered, and is not asked by a hook
 }
 
 // send makes the request. The failure says why there is no reply.
@@ -53,7 +54,7 @@ func (c *Caller) send(ctx context.Context, p call, body []byte) (reply, *gate.Fa
 		return reply{}, p.failure(ctx, "could not be reached", err)
 	}
 	defer resp.Body.Close()
-	r := reply{status: resp.StatusCode, encoding: resp.Header.Get("Content-Encoding")}
+	r := reply{status: resp.StatusCode, encoding: resp.Header.Get("Content-Encoding"), gate: resp.Header.Get(gate.FromHook) != ""}
 	if strings.EqualFold(r.encoding, "identity") {
 		r.encoding = ""
 	}

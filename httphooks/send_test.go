@@ -47,7 +47,7 @@ func TestAntigravity10Request(t *testing.T) {
 		t.Errorf("request %s %s %s %s, body %s", got.Proto, got.Method, got.Host, got.URL, body)
 	}
 	want := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"stopgate"},
-		"Accept-Encoding": {"gzip"}, "X-Team": {"$HOME"}, "Content-Length": {fmt.Sprint(len(in.Context))}}
+		"Accept-Encoding": {"gzip"}, "X-Team": {"$HOME"}, gate.FromHook: {"1"}, "Content-Length": {fmt.Sprint(len(in.Context))}}
 	if d := cmp.Diff(want, got.Header); d != "" { // no cookie, the second time either
 		t.Errorf("headers (-want +got):\n%s", d)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/x509"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -133,6 +134,19 @@ func (s *Server) guard(c echo.Context, a access) error {
 		return gate.Errorf(gate.CodeForbidden, "this is about every agent, and this credential is limited to some")
 	}
 	return a.limit(s, c, who)
+}
+
+// notFromHook refuses what a gate's own http hook asks, whoever asked that gate. An
+// answer by on_gate_error would be the hook's verdict there, so this is an error, of a
+// host's route too; and a hook's URL is anybody's to write, and no way to this API.
+func (s *Server) notFromHook(c echo.Context) error {
+	if c.Request().Header.Get(gate.FromHook) == "" {
+		return nil
+	}
+	c.Response().Header().Set(gate.FromHook, "refused")
+	s.log.LogAttrs(c.Request().Context(), slog.LevelWarn, "an http hook leads to a gate, and was refused",
+		slog.String("request_id", requestIDOf(c)), slog.String("route", c.Path()))
+	return gate.Errorf(gate.CodeForbidden, "a gate is not asked from within a gate's hook: it would ask hooks for a hook, without end")
 }
 
 // identify finds out who sent a request.

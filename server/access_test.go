@@ -111,6 +111,7 @@ var everyRoute = map[string]rights{
 	"PUT /api/v2/extendedAgent/hooks/:name":     {gate.AdminScope, "/api/v2/extendedAgent/hooks/h", `{"name":"h","type":"GlobalHook"}`, "", 202, -1},
 	"DELETE /api/v2/extendedAgent/hooks/:name":  {gate.AdminScope, "/api/v2/extendedAgent/hooks/h", "", "", 204, -1},
 
+	"GET /v1/agents":                  {gate.ReadScope, "/v1/agents", "", "", 200, 0},
 	"GET /v1/agents/:name/hooks":      {gate.ReadScope, "/v1/agents/mine/hooks?dialect=ax-code", "", "", 200, 404},
 	"PUT /v1/agents/:name/hooks":      {gate.AdminScope, "/v1/agents/mine/hooks?dialect=ax-code", "{}", "", 202, 403},
 	"DELETE /v1/agents/:name/hooks":   {gate.AdminScope, "/v1/agents/mine/hooks?dialect=ax-code", "", "", 204, 403},
@@ -381,5 +382,24 @@ func TestClientCertificate(t *testing.T) {
 				t.Errorf("status %d, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// A gate's hook is let in nowhere, whoever it says it is: its answer would be the
+// hook's verdict, or its URL a way to the API.
+func TestNoRouteForAGatesHook(t *testing.T) {
+	w := newGuardedWorld(t, func(o *Options) {
+		o.Protocol = func(string) (HostProtocol, bool) { return urlHost{}, true }
+	})
+	for name, want := range everyRoute {
+		method, _, _ := strings.Cut(name, " ")
+		rec := w.do(method, want.target, want.body, as("admin"), gate.FromHook+": 1")
+		code := ""
+		if rec.Code >= 400 {
+			code, _ = errorOf(t, rec)
+		}
+		if refused := rec.Code == 403 && code == "forbidden" && rec.Header().Get(gate.FromHook) != ""; refused == (want.scope == "") {
+			t.Errorf("%s: %d %s %v", name, rec.Code, code, rec.Header())
+		}
 	}
 }

@@ -45,11 +45,12 @@ func attachedHooks(c echo.Context) (resource, error) {
 
 // hooksOf is what an agent has of one dialect, in GET /v1/agents/{name}/hooks.
 type hooksOf struct {
-	Dialect gate.Dialect           `json:"dialect"`
-	ETag    string                 `json:"etag"`
-	Put     *time.Time             `json:"time"`     // nil: a file defines it
-	InForce bool                   `json:"in_force"` // false: this version cannot read what is stored
-	Hooks   map[gate.EventName]int `json:"hooks"`    // how many, by event
+	Dialect gate.Dialect   `json:"dialect"`
+	ETag    string         `json:"etag"`
+	Put     *time.Time     `json:"time"`     // nil: a file defines it
+	InForce bool           `json:"in_force"` // false: this version cannot read what is stored, or this server asks none of its hooks
+	Hooks   map[string]int `json:"hooks"`    // how many, by the dialect's own name of the event
+	Unasked int            `json:"unasked"`  // of them, that this server cannot ask as it is now
 }
 
 // getAttached is one document of an agent's, or, without a dialect, the list of
@@ -68,14 +69,13 @@ func (s *Server) getAttached(c echo.Context) error {
 		if d == gate.Azure {
 			kind = gate.AgentSpec
 		}
-		of, err := s.hooksOf(c.Request().Context(), resource{kind, name})
+		of, err := s.hooksOf(c.Request().Context(), d, resource{kind, name})
 		if gate.CodeOf(err) == gate.CodeNotFound {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		of.Dialect = d
 		list = append(list, of)
 	}
 	if len(list) == 0 {
@@ -85,14 +85,18 @@ func (s *Server) getAttached(c echo.Context) error {
 }
 
 // hooksOf is what is to be said of one document: CodeNotFound where there is none.
-func (s *Server) hooksOf(ctx context.Context, of resource) (has hooksOf, err error) {
-	has.Hooks = map[gate.EventName]int{}
+func (s *Server) hooksOf(ctx context.Context, d gate.Dialect, of resource) (has hooksOf, err error) {
+	has.Dialect, has.Hooks = d, map[string]int{}
 	spec := s.opt.Gate.Policies.Find(of.kind, of.name)
 	if spec != nil {
-		has.InForce = true
 		for i := range spec.Hooks {
-			has.Hooks[spec.Hooks[i].Event]++
+			h := &spec.Hooks[i]
+			has.Hooks[s.opt.EventName(d, h.Event)]++
+			if s.opt.Unasked != nil && s.opt.Unasked(h) {
+				has.Unasked++
+			}
 		}
+		has.InForce = len(spec.Hooks) == 0 || has.Unasked < len(spec.Hooks)
 	}
 	if spec != nil && spec.Source != "" {
 		has.ETag = etagOf(spec)

@@ -76,7 +76,7 @@ func TestWhatIsAttached(t *testing.T) {
 		sameJSON(t, list, w.must(t, 200, "GET", list, "").Body.Bytes(), `{"value":[`+strings.Join(items, ",")+`],"next":null}`)
 	}
 	item := func(dialect, etag, hooks string) string {
-		return fmt.Sprintf(`{"dialect":%q,"etag":%q,"time":"2026-12-01T00:00:00.5Z","in_force":true,"hooks":%s}`, dialect, etag, hooks)
+		return fmt.Sprintf(`{"dialect":%q,"etag":%q,"time":"2026-12-01T00:00:00.5Z","in_force":true,"hooks":%s,"unasked":0}`, dialect, etag, hooks)
 	}
 	for i := range w.store.specs {
 		w.store.specs[i].At = 1796083200500
@@ -84,7 +84,7 @@ func TestWhatIsAttached(t *testing.T) {
 	ax, claude := item("ax-code", etags["ax-code"], `{"PreToolUse":1,"Stop":2}`), item("claude-code", etags["claude-code"], `{}`)
 	want(ax, claude)
 	w.opt.Gate.Policies.SetFiles([]*gate.Spec{{Kind: gate.AgentSpec, Name: "my_agent", Source: "a.yaml", Document: []byte(`{}`), Hooks: []gate.Hook{{Event: gate.Stop}}}})
-	file := `{"dialect":"azure","etag":"\"44136fa355b3678a1146ad16\"","time":null,"in_force":true,"hooks":{"Stop":1}}`
+	file := `{"dialect":"azure","etag":"\"44136fa355b3678a1146ad16\"","time":null,"in_force":true,"hooks":{"Stop":1},"unasked":0}`
 	want(file, ax, claude)
 	w.must(t, 204, "DELETE", attached+"claude-code", "")
 	w.store.specs = append(w.store.specs, gate.StoredSpec{Kind: gate.Attached(gate.Antigravity), Name: "my_agent", ETag: `"v9"`, At: 1796083200500, Document: []byte(`{"bad":[]}`)})
@@ -98,7 +98,7 @@ func TestWhatIsAttached(t *testing.T) {
 // it refuses nothing.
 func TestWarningsOfWhatIsNotServed(t *testing.T) {
 	w := newWorld(t, func(o *Options) {
-		o.Unserved = func(spec *gate.Spec) []gate.Finding {
+		o.Unserved = func(spec *gate.Spec, _ []byte) []gate.Finding {
 			return []gate.Finding{{Severity: gate.SeverityWarning, Path: string(spec.Kind), Message: "not here"}}
 		}
 	})
@@ -124,7 +124,7 @@ func TestWhatIsNotServedIsNotForTheLimited(t *testing.T) {
 	w := newGuardedWorld(t, func(o *Options) {
 		login := o.Login.(tokens)
 		login["reads-mine"] = gate.Caller{Name: "reads-mine", Scopes: []gate.Scope{gate.ReadScope}, Agents: []string{"mine"}}
-		o.Unserved = func(*gate.Spec) []gate.Finding {
+		o.Unserved = func(*gate.Spec, []byte) []gate.Finding {
 			return []gate.Finding{{Severity: gate.SeverityWarning, Message: "not here"}}
 		}
 	})
@@ -281,4 +281,64 @@ func TestValidateDialects(t *testing.T) {
 	if len(w.store.specs) != 0 {
 		t.Errorf("validating stored %v", w.store.specs)
 	}
+}
+
+// A list says of hooks what their own system calls the event, and how many this server
+// cannot ask; where that is all of them, they are not in force.
+func TestWhatIsAttachedAndNotAsked(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Unasked = func(h *gate.Hook) bool { return h.Name == "no" } })
+	for _, tt := range []struct {
+		dialect, body, want string
+	}{
+		{"claude-code", `{"Start":["no","x"],"Stop":["no"]}`, `"in_force":true,"hooks":{"SessionStart":2,"Stop":1},"unasked":2}`},
+		{"claude-code", `{"Start":["no"]}`, `"in_force":false,"hooks":{"SessionStart":1},"unasked":1}`},
+		{"claude-code", `{}`, `"in_force":true,"hooks":{},"unasked":0}`},
+	} {
+		w.must(t, 202, "PUT", attached+tt.dialect, tt.body)
+		if got := w.must(t, 200, "GET", "/v1/agents/my_agent/hooks", "").Body.String(); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s, want %s", tt.body, got, tt.want)
+		}
+	}
+}
+
+// Every agent that anything is known of, whatever that is; the limited see their own.
+func TestAgentsAreListed(t *testing.T) {
+	w := newGuardedWorld(t)
+	w.must(t, 202, "PUT", "/v1/agents/only_hooks/hooks?dialect=claude-code", `{"PreToolUse":["a","b"],"Stop":["c"]}`, as("admin"))
+	w.must(t, 202, "PUT", "/v1/agents/only_network/network", `{}`, as("admin"))
+	w.opt.Gate.Policies.SetFiles([]*gate.Spec{{Kind: gate.AgentSpec, Name: "a_file", Source: "a.yaml", Document: []byte(`{}`), Hooks: []gate.Hook{{Event: gate.Stop}}}})
+	mine := `{"name":"mine","dialects":{"ax-code":0,"azure":0},"network":true}`
+	sameJSON(t, "all", w.must(t, 200, "GET", "/v1/agents", "", as("read")).Body.Bytes(), `{"value":[
+		{"name":"a_file","dialects":{"azure":1},"network":false},`+mine+`,
+		{"name":"only_hooks","dialects":{"claude-code":3},"network":false},
+		{"name":"only_network","dialects":{},"network":true},`+strings.Replace(mine, "mine", "theirs", 1)+`],"next":null}`)
+	sameJSON(t, "mine", w.must(t, 200, "GET", "/v1/agents", "", as("mine")).Body.Bytes(), `{"value":[`+mine+`],"next":null}`)
+	w.store.fail(errors.New("down"))
+	w.must(t, 500, "GET", "/v1/agents", "", as("admin"))
+}
+
+// What nobody could mean is refused where it is put, and says what was meant.
+func TestPutInTheWrongPlace(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct{ name, path, body, want string }{
+		{"a name that no agent has", "/v1/agents/bad%20name/hooks?dialect=ax-code", `{}`, `agent name \"bad name\" has a space`},
+		{"of a network", "/v1/agents/bad%20name/network", `{}`, `agent name \"bad name\" has a space`},
+		{"azure", attached + "azure", `{}`, "an agent's own spec is at /api/v2/extendedAgent/agents/NAME"},
+		{"a misspelt dialect", attached + "claudecode", `{}`, `did you mean \"claude-code\"?`},
+		{"hooks of another system", attached + "claude-code", `{"ax-code":[]}`, "this looks like ax-code: use ?dialect=ax-code"},
+		{"with errors of their own", attached + "claude-code", `{"ax-code":[],"bad":[]}`, "this looks like ax-code: use ?dialect=ax-code"},
+		{"a spec", attached + "claude-code", `{"azure":[]}`, "this looks like azure: PUT a spec to /api/v2/extendedAgent/agents/my_agent"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if rec := w.must(t, 400, "PUT", tt.path, tt.body); !strings.Contains(rec.Body.String(), tt.want) {
+				t.Errorf("%s, want %s", rec.Body, tt.want)
+			}
+		})
+	}
+	w.must(t, 202, "PUT", attached+"claude-code", `{"ax-code":["x"]}`) // whatever it looks like, it has hooks
+	rec := w.must(t, 202, "PUT", "/v1/agents/nosuch/network", `{}`)
+	if !strings.Contains(rec.Body.String(), `agent \"nosuch\" is not known`) {
+		t.Errorf("no warning of an agent that nobody knows: %s", rec.Body)
+	}
+	w.must(t, 404, "GET", "/v1/agents/bad%20name/hooks?dialect=ax-code", "") // which older versions may have stored
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,16 +76,28 @@ func (s *Server) evaluationOf(c echo.Context) (gate.Record, error) {
 // some of it is as it was sent, so that its markers may be anybody's.
 const TranscriptAsText = "X-Transcript-As-Text"
 
-// getEvaluationTranscript is what the hooks of an evaluation could read. Only what
-// was uploaded is shown: a path that an event names is anybody's word.
+// originalQuery asks for a conversation with the secrets that hooks could read in it.
+var originalQuery = query{oneOf("original", booleans...)}
+
+// getEvaluationTranscript is what the hooks of an evaluation could read, without
+// secrets; as it was, which a replay needs, for an administrator who asks for it. Only
+// what was uploaded is shown: a path that an event names is anybody's word.
 func (s *Server) getEvaluationTranscript(c echo.Context) error {
 	rec, err := s.evaluationOf(c)
 	if err != nil {
 		return err
 	}
-	text, asText, err := s.opt.Transcripts.ReadFor(c.Request().Context(), rec)
+	original := c.QueryParam("original") == "true"
+	if original && !callerOf(c).May(gate.AdminScope) {
+		return gate.Errorf(gate.CodeForbidden, "scope %q is needed for a conversation with its secrets, and this credential does not have it", gate.AdminScope)
+	}
+	text, asText, err := s.opt.Transcripts.ReadFor(c.Request().Context(), rec, original)
 	if err != nil {
 		return err
+	}
+	if original {
+		s.log.LogAttrs(c.Request().Context(), slog.LevelInfo, "a conversation was shown with its secrets", slog.String("request_id", requestIDOf(c)),
+			slog.String("evaluation_id", rec.EvaluationID), slog.String("by", callerOf(c).Name))
 	}
 	defer text.Close()
 	c.Response().Header().Set(TranscriptAsText, strconv.FormatBool(asText))

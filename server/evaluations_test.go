@@ -181,3 +181,22 @@ func TestReportedFaultsOfRequests(t *testing.T) {
 		}
 	})
 }
+
+// A conversation with its secrets is for an administrator who asks for it.
+func TestWhoSeesAConversationAsItWas(t *testing.T) {
+	w := newGuardedWorld(t)
+	w.store.last = true
+	for _, tt := range []struct {
+		who, query string
+		status     int
+		original   bool
+	}{
+		{"read", "", 200, false}, {"read", "?original=false", 200, false}, {"read", "?original=true", 403, false},
+		{"admin", "", 200, false}, {"admin", "?original=true", 200, true}, {"admin", "?original=yes", 400, false},
+	} {
+		rec := w.must(t, tt.status, "GET", "/v1/evaluations/ev-0001/transcript"+tt.query, "", as(tt.who))
+		if got := strings.HasPrefix(rec.Body.String(), "original: "); got != tt.original {
+			t.Errorf("%s asks for %q: %s", tt.who, tt.query, rec.Body)
+		}
+	}
+}

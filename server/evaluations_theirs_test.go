@@ -13,11 +13,11 @@ import (
 // transcripts does.
 type elsewhere struct{ *shelf }
 
-func (s elsewhere) ReadFor(ctx context.Context, r gate.Record) (io.ReadCloser, bool, error) {
+func (s elsewhere) ReadFor(ctx context.Context, r gate.Record, original bool) (io.ReadCloser, bool, error) {
 	if r.Asked != nil && r.Asked.Transcript != nil && r.Asked.Transcript.Session != "" {
 		r.Session = r.Asked.Transcript.Session
 	}
-	return s.shelf.ReadFor(ctx, r)
+	return s.shelf.ReadFor(ctx, r, original)
 }
 
 // An evaluation whose conversation was uploaded under another agent's session (by

@@ -363,8 +363,11 @@ func (f *shelf) Read(_ context.Context, session string) (io.ReadCloser, int64, i
 	return io.NopCloser(strings.NewReader(text)), int64(len(text)), int64(strings.Count(text, "\n")), nil
 }
 
-func (f *shelf) ReadFor(ctx context.Context, r gate.Record) (io.ReadCloser, bool, error) {
+func (f *shelf) ReadFor(ctx context.Context, r gate.Record, original bool) (io.ReadCloser, bool, error) {
 	text, _, _, err := f.Read(ctx, r.Session)
+	if err == nil && original {
+		text = io.NopCloser(io.MultiReader(strings.NewReader("original: "), text))
+	}
 	return text, true, err
 }
 
@@ -532,11 +535,14 @@ func dialectOf(_ string, body []byte) (gate.Dialect, error) {
 	_ = json.Unmarshal(body, &doc)
 	for d := range doc {
 		switch {
-		case d == "?":
-			return "", errors.New("nothing tells whose hooks these are")
 		case slices.Contains(gate.Dialects, d):
 			return d, nil
+		case d == "?" || gate.EventName(d).Known() || d == "bad" || d == "odd":
+			return "", errors.New("nothing tells whose hooks these are")
 		}
+	}
+	if len(doc) == 0 && json.Valid(body) {
+		return "", errors.New("nothing tells whose hooks these are")
 	}
 	return gate.Azure, nil
 }
@@ -553,7 +559,7 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 		Now: time.Now, NewID: func() string { return fmt.Sprintf("ev-%04d", ids.Add(1)) }, Observe: metrics.Observe,
 		Evaluators: map[gate.HookType]gate.Evaluator{gate.RuleHook: gate.EvaluatorFunc(func(ctx context.Context, in gate.Input) gate.Verdict { return w.judge(ctx, in) })}}
 	opt := Options{Gate: g, Store: w.store, Transcripts: w.shelf, Metrics: metrics, Decode: decode,
-		ReadSpec: readSpec, ReadAny: readAny, DialectOf: dialectOf, ReadAttached: readAttached, ReadNetwork: readNetwork, HideSecrets: hideSecrets, Version: "v0", Loopback: true, Hosts: []string{"example.com"},
+		ReadSpec: readSpec, ReadAny: readAny, DialectOf: dialectOf, ReadAttached: readAttached, ReadNetwork: readNetwork, HideSecrets: hideSecrets, CheckName: checkName, EventName: eventName, Version: "v0", Loopback: true, Hosts: []string{"example.com"},
 		Limits: Limits{BodyBytes: 32 << 20, SpecBytes: 4 << 20, TranscriptBytes: 2 << 30, InFlight: 20_000},
 		Log:    slog.New(slog.NewTextHandler(&syncWriter{w: w.log}, nil))}
 	for _, f := range change {
@@ -650,4 +656,18 @@ func serve(s *Server, r *http.Request) int {
 	rec := httptest.NewRecorder()
 	s.Handler().ServeHTTP(rec, r)
 	return rec.Code
+}
+
+func checkName(what, name string) error {
+	if strings.Contains(name, " ") {
+		return fmt.Errorf("%s name %q has a space", what, name)
+	}
+	return nil
+}
+
+func eventName(d gate.Dialect, event gate.EventName) string {
+	if d == gate.ClaudeCode && event == gate.Start {
+		return "SessionStart"
+	}
+	return string(event)
 }

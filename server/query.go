@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 
 	"stopgate/gate"
+	"stopgate/internal/nearest"
 )
 
 // param is one parameter that the query of a route may have.
@@ -12,6 +14,9 @@ type param struct {
 	name   string
 	values []string // of an enumeration; nil: any text
 	many   bool     // it may be given several times
+	// elsewhere ends a message about a value that is none of them and belongs to
+	// another route.
+	elsewhere map[string]string
 }
 
 // query is every parameter of a route; nil: it has none.
@@ -51,7 +56,8 @@ func (q query) check(raw string) error {
 		case len(given) > 1 && !q[i].many:
 			return gate.Errorf(gate.CodeValidation, "query parameter %q is given %d times", name, len(given))
 		case q[i].values != nil && given[0] != "" && !slices.Contains(q[i].values, given[0]):
-			return gate.Errorf(gate.CodeValidation, "query parameter %s is %.40q, want one of %q", name, given[0], q[i].values)
+			hint := cmp.Or(q[i].elsewhere[given[0]], nearest.DidYouMean(given[0], q[i].values))
+			return gate.Errorf(gate.CodeValidation, "query parameter %s is %.40q, want one of %q%s", name, given[0], q[i].values, hint)
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func TestQuery(t *testing.T) {
 		"agnet=a":                 `query parameter "agnet" is unknown; there are ["agent" "event" "name[]"]`,
 		"Agent=a":                 `query parameter "Agent" is unknown; there are ["agent" "event" "name[]"]`,
 		"agent=a&agent=a":         `query parameter "agent" is given 2 times`,
-		"event=stop":              `query parameter event is "stop", want one of ["Stop" "Start"]`,
+		"event=stop":              `query parameter event is "stop", want one of ["Stop" "Start"]; did you mean "Stop"?`,
 		"agent=a;event=Stop":      "query cannot be read: invalid semicolon separator in query",
 		"agent=%zz":               `query cannot be read: invalid URL escape "%zz"`,
 		strings.Repeat("x", 1000): `query parameter "` + strings.Repeat("x", 40) + `" is unknown; there are ["agent" "event" "name[]"]`,

@@ -30,6 +30,11 @@ func (s *Server) handler(r route) echo.HandlerFunc {
 	}
 	hasBody := r.method == http.MethodPost || r.method == http.MethodPut
 	return func(c echo.Context) error {
+		if !r.access.open {
+			if err := s.notFromHook(c); err != nil {
+				return err
+			}
+		}
 		if err := s.guard(c, r.access); err != nil {
 			if failure := hostsFailure(err); failure != nil && r.access.host {
 				return s.hostOfNobody(c, failure)
@@ -63,7 +68,9 @@ func (s *Server) routes() []route {
 	)
 	spec := []string{typeJSON, "application/yaml", "text/yaml", "application/x-yaml", "text/x-yaml"}
 	text := []string{"text/plain", "application/x-ndjson", typeJSON}
-	dialect := query{oneOf("dialect", attachable()...)}
+	ofAttached := oneOf("dialect", attachable()...)
+	ofAttached.elsewhere = map[string]string{string(gate.Azure): "; an agent's own spec is at " + agents + "/NAME"}
+	dialect := query{ofAttached}
 	anyDialect := query{oneOf("dialect", gate.Dialects...)}
 	open := access{open: true}
 	read := func(l limit) access { return access{scope: gate.ReadScope, limit: l} }
@@ -83,6 +90,7 @@ func (s *Server) routes() []route {
 		{put, hooks + "/:name", nil, spec, admin(nil), s.putSpec(named(gate.HookSpec))},
 		{del, hooks + "/:name", nil, nil, admin(nil), s.deleteSpec(named(gate.HookSpec))},
 
+		{get, "/v1/agents", nil, nil, read(filtered), s.listAgents},
 		{get, attached, dialect, nil, read(ownAgent), s.getAttached},
 		{put, attached, dialect, nil, admin(ownAgent), s.putSpec(attachedHooks)},
 		{del, attached, dialect, nil, admin(ownAgent), s.deleteSpec(attachedHooks)},
@@ -111,7 +119,7 @@ func (s *Server) routes() []route {
 		{get, "/v1/evaluations", evaluationsQuery, nil, read(filtered), s.listEvaluations},
 		{get, "/v1/evaluations/export", evaluationsQuery, nil, read(filtered), s.exportEvaluations},
 		{get, "/v1/evaluations/:id", nil, nil, read(filtered), s.getEvaluation},
-		{get, "/v1/evaluations/:id/transcript", nil, nil, read(filtered), s.getEvaluationTranscript},
+		{get, "/v1/evaluations/:id/transcript", originalQuery, nil, read(filtered), s.getEvaluationTranscript},
 
 		{get, "/v1/keys", nil, nil, admin(nil), s.listKeys},
 		{post, "/v1/keys", nil, nil, admin(nil), s.createKey},

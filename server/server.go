@@ -59,9 +59,18 @@ type Options struct {
 	// HideSecrets is the document of a network, or of hooks in another dialect than
 	// azure, as an answer may have it: an object, with a mark for each secret.
 	HideSecrets func(kind gate.SpecKind, document json.RawMessage) json.RawMessage
+	// CheckName says what is wrong with a name of an agent that something is stored
+	// under; nil: nothing.
+	CheckName func(what, name string) error
+	// EventName is what the system of a dialect calls an event.
+	EventName func(d gate.Dialect, event gate.EventName) string
+	// Unasked reports whether this server could not ask a hook, as it is now; nil: it
+	// could ask each.
+	Unasked func(h *gate.Hook) bool
 	// Unserved are warnings about what this server cannot do for the hooks of a
-	// document without errors, each with what helps; nil: there are none.
-	Unserved func(spec *gate.Spec) []gate.Finding
+	// document without errors, each with what helps and the place in the document
+	// that it was read from; nil: there are none.
+	Unserved func(spec *gate.Spec, document []byte) []gate.Finding
 	// Protocol finds a host's protocol by its name; ProtocolNames lists them.
 	// nil: /v1/hooks knows none.
 	Protocol      func(name string) (HostProtocol, bool)
@@ -154,12 +163,12 @@ type Transcripts interface {
 	// replaces what was there. Of an unfinished last line it may take nothing, which the
 	// size says. CodeConflict: something else is there than what the part goes on from.
 	AppendFile(ctx context.Context, session string, seen gate.Erasure, p FilePart, r io.Reader) (bytes, lines int64, err error)
-	// Read opens the text.
+	// Read opens the text, without secrets.
 	Read(ctx context.Context, session string) (text io.ReadCloser, bytes, lines int64, err error)
 	// ReadFor opens the text of what a record's hooks could read of its uploaded
-	// conversation; asText says that some of it is as it was sent. CodeConflict: it
-	// is no longer what it was.
-	ReadFor(ctx context.Context, r gate.Record) (text io.ReadCloser, asText bool, err error)
+	// conversation: as they read it, or without secrets; asText says that some of it
+	// is as it was sent. CodeConflict: it is no longer what it was.
+	ReadFor(ctx context.Context, r gate.Record, original bool) (text io.ReadCloser, asText bool, err error)
 	// Erase removes it; nothing to remove is no error.
 	Erase(ctx context.Context, session string) error
 }
@@ -192,8 +201,8 @@ type Server struct {
 // New checks the options and makes a server that serves nothing yet.
 func New(opt Options) (*Server, error) {
 	if opt.Gate == nil || opt.Gate.Policies == nil || opt.Store == nil || opt.Transcripts == nil || opt.Metrics == nil ||
-		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil || opt.DialectOf == nil || opt.ReadAttached == nil || opt.ReadNetwork == nil || opt.HideSecrets == nil {
-		return nil, errors.New("server: Gate, its Policies, Store, Transcripts, Metrics, Decode, DialectOf, every Read and HideSecrets are required")
+		opt.Decode == nil || opt.ReadSpec == nil || opt.ReadAny == nil || opt.DialectOf == nil || opt.ReadAttached == nil || opt.ReadNetwork == nil || opt.HideSecrets == nil || opt.CheckName == nil || opt.EventName == nil {
+		return nil, errors.New("server: Gate, its Policies, Store, Transcripts, Metrics, Decode, DialectOf, every Read, HideSecrets, CheckName and EventName are required")
 	}
 	l := &opt.Limits
 	l.BufferedBytes = cmp.Or(l.BufferedBytes, 128<<20)

@@ -121,15 +121,24 @@ func (s *Server) putSpec(about about) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
+		if err := s.checkName(of); err != nil {
+			return err
+		}
 		return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
 			spec, findings, err := s.readSpec(of, mediaType(c.Request()), slices.Clone(body)) // the spec lives on
+			if err != nil || len(spec.Hooks) == 0 {
+				if other := s.ofAnother(of, body); other != nil {
+					return other.before(err)
+				}
+			}
 			if err != nil {
 				return err
 			}
+			findings = append(findings, s.ofNobody(of)...)
 			if spec.Name != of.name {
 				return gate.Errorf(gate.CodeValidation, "name %q in the body is not the name %q in the path", spec.Name, of.name)
 			}
-			answer, err := putAnswer(of.kind, s.shown(of.kind, spec.Document), s.withUnserved(c, spec, findings))
+			answer, err := putAnswer(of.kind, s.shown(of.kind, spec.Document), s.withUnserved(c, spec, body, findings))
 			if err != nil {
 				return err
 			}
@@ -146,12 +155,12 @@ func (s *Server) putSpec(about about) echo.HandlerFunc {
 // withUnserved adds what this server cannot do for the spec; nil: it has errors,
 // or none was read. It names hosts and programs of the server's, and so is not for one
 // who reads for some agents only.
-func (s *Server) withUnserved(c echo.Context, spec *gate.Spec, findings []gate.Finding) []gate.Finding {
+func (s *Server) withUnserved(c echo.Context, spec *gate.Spec, document []byte, findings []gate.Finding) []gate.Finding {
 	who := callerOf(c)
 	if spec == nil || s.opt.Unserved == nil || gate.HasErrors(findings) || who.Limited() && !who.May(gate.AdminScope) {
 		return findings
 	}
-	return append(slices.Clip(findings), s.opt.Unserved(spec)...)
+	return append(slices.Clip(findings), s.opt.Unserved(spec, document)...)
 }
 
 // storeSpec stores, then puts in force. One change at a time, so that store and

@@ -46,7 +46,7 @@ func (s *Server) examine(c echo.Context, d gate.Dialect, media string, body []by
 	if of := findingsOf(err); of != nil {
 		return of, nil
 	}
-	return s.withUnserved(c, spec, findings), err
+	return s.withUnserved(c, spec, body, findings), err
 }
 
 // recognize is the dialect that JSON has the form of, or what is to be said where

@@ -80,7 +80,8 @@ type Options struct {
 	Cwd     string
 
 	// Project is the directory of the agent's project, which hosts name only in a
-	// hook's environment; empty: unknown.
+	// hook's environment, and the working directory where nothing else says it; empty:
+	// unknown.
 	Project string
 
 	// Transcript is the session under which the conversation was uploaded: the
@@ -130,6 +131,7 @@ func (p Protocol) Decode(payload []byte, opt Options) (gate.Event, error) {
 		ev.HostVersion = p.version(opt.UserAgent)
 	}
 	p.decode(m, &ev)
+	ev.Cwd = cmp.Or(ev.Cwd, opt.Project) // a payload that says nothing of a directory
 	if opt.Transcript != "" {
 		ev.TranscriptPath, ev.TranscriptSession, ev.TranscriptStale = "", opt.Transcript, opt.Stale
 	}

@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,4 +67,31 @@ func TestAntigravityHooksBehindAnyHost(t *testing.T) {
 			t.Errorf("%d %s", status, answer)
 		}
 	})
+}
+
+// The example's hooks.json, as it is, attached: its scripts lie at /.agents, as in its
+// own environment, once the server shows the project that the URL names.
+func TestAntigravity02ExampleAttached(t *testing.T) {
+	project := filepath.Join(t.TempDir(), "project")
+	if err := os.CopyFS(project, os.DirFS("../../examples/antigravity")); err != nil {
+		t.Fatal(err)
+	}
+	for dir := project; filepath.Dir(dir) != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // a gate that is root runs hooks as somebody else
+			t.Fatal(err)
+		}
+	}
+	hooks, err := os.ReadFile(filepath.Join(project, ".agents", "hooks.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := withServerFile(t, t.TempDir(), "sandbox: {workspace: read-only, workspace_roots: ['"+project+"']}")
+	if answer := s.want(202, "PUT", "/v1/agents/a/hooks?dialect=antigravity", string(hooks)); strings.Contains(answer, "script_missing") {
+		t.Errorf("warned of what is there: %s", answer)
+	}
+	const call = `{"tool_call":{"name":"code_execution","args":{"code":"rm -rf /"}},"environment_id":"e"}`
+	answer := s.want(200, "POST", "/v1/hooks/antigravity?agent=a&event=pre_tool_execution&project="+url.QueryEscape(project), call)
+	if !strings.Contains(answer, `"decision":"deny"`) {
+		t.Errorf("answer %s, want a denial: %s", answer, s.want(200, "GET", "/v1/evaluations", ""))
+	}
 }

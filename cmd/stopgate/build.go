@@ -327,7 +327,7 @@ type redacted struct {
 
 // ReadFor opens what a record's hooks could read; see [server.Transcripts]. Only
 // what was uploaded is read: a record's payload may name any file.
-func (u uploads) ReadFor(ctx context.Context, r gate.Record) (io.ReadCloser, bool, error) {
+func (u uploads) ReadFor(ctx context.Context, r gate.Record, original bool) (io.ReadCloser, bool, error) {
 	ev, err := recordedEvent(r)
 	if err != nil {
 		return nil, false, gate.Errorf(gate.CodeNotFound, "the conversation of this evaluation is not known: %w", err)
@@ -335,7 +335,11 @@ func (u uploads) ReadFor(ctx context.Context, r gate.Record) (io.ReadCloser, boo
 	if ev.TranscriptSession == "" && ev.TranscriptPath != "" {
 		ev.TranscriptMark = nil // of that file
 	}
-	return u.ReadMarked(ctx, &ev)
+	text, asText, err := u.ReadMarked(ctx, &ev)
+	if err != nil || original {
+		return text, asText, err
+	}
+	return redacted{u.redactor.Reader(text), text}, asText, nil
 }
 
 // absolute is the path from the root, as a hook's context names it.

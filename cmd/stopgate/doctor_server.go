@@ -334,6 +334,7 @@ func (s *examined) loadAttached(ctx context.Context, name string, agent *gatedAg
 		}
 		some = true
 		if spec, _ := config.ReadShown(dialect, name, document); spec != nil {
+			withoutOwn(spec, "", document)
 			agent.hooks = append(agent.hooks, spec.Hooks...)
 		}
 	}

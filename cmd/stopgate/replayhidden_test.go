@@ -2,7 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -127,5 +131,78 @@ func TestReplayHidesFromJudges(t *testing.T) {
 	requests := s.asked()
 	if r.Replayed != 1 || len(requests) != 1 || strings.Contains(requests[0], "ghp_") || !strings.Contains(requests[0], "The token is [redacted:github_token]") {
 		t.Errorf("%+v\nasked %s", r, requests)
+	}
+}
+
+// A conversation is shown without its secrets but to an administrator who asks for
+// them. A replay asks; refused, it could not replay what reads a mark, unless its
+// judges never see secrets.
+func TestReplayOfARedactedConversation(t *testing.T) {
+	const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+	s, _ := pastWorld(t)
+	s.answer = func(request string) string {
+		if strings.Contains(request, "ghp_") {
+			return `{"ok":false,"reason":"a token"}`
+		}
+		return `{"ok":true}`
+	}
+	s.say("s", "The token is "+secret+".")
+	s.say("s2", "There is none.")
+	s.evaluate(`{"hook_event_name":"Stop","agent_name":"a","session_id":"s","final_output":"done"}`)
+	s.evaluate(`{"hook_event_name":"Stop","agent_name":"a","session_id":"s2","final_output":"done"}`)
+	var list struct {
+		Value []struct {
+			ID string `json:"evaluation_id"`
+		}
+	}
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/evaluations?session=s", "")), &list); err != nil || len(list.Value) != 1 {
+		t.Fatal(err, list)
+	}
+	shown := "/v1/evaluations/" + list.Value[0].ID + "/transcript"
+	if text := s.want(200, "GET", shown, ""); strings.Contains(text, secret) || !strings.Contains(text, "The token is [redacted:github_token].") {
+		t.Errorf("shown: %s", text)
+	}
+	if text := s.want(200, "GET", shown+"?original=true", ""); !strings.Contains(text, secret) {
+		t.Errorf("as it was: %s", text)
+	}
+	gateURL, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(gateURL)
+	reader := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("original") {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"error":{"code":"forbidden","message":"scope \"admin\" is needed"}}`)
+			return
+		}
+		r.Host = gateURL.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	defer reader.Close()
+	draft := fileOf(t, "draft.json", stricterSpec)
+	hides := fileOf(t, "hides.yaml", "redaction: {redact_model_input: true}\nsandbox: {mode: process}\n")
+	for _, tt := range []struct {
+		name      string
+		args      []string
+		obstacles int
+		sees      string
+	}{
+		{"an administrator", nil, 0, secret},
+		{"one who reads", []string{"--server", reader.URL}, 1, ""},
+		{"one who asks all the same", []string{"--server", reader.URL, "--redacted"}, 0, "[redacted:github_token]"},
+		{"judges that see no secrets", []string{"--server", reader.URL, "--config", hides}, 0, "[redacted:github_token]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s.asked()
+			r := s.report(append(tt.args, "-f", draft)...)
+			if r.Obstacles["redacted"] != tt.obstacles || len(r.Obstacles) != tt.obstacles || r.Replayed != 2-tt.obstacles {
+				t.Errorf("%+v", r)
+			}
+			requests := strings.Join(s.asked(), "\n")
+			if tt.sees != "" && !strings.Contains(requests, "The token is "+tt.sees) || tt.sees != secret && strings.Contains(requests, "ghp_") {
+				t.Errorf("judges were asked %s", requests)
+			}
+		})
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 // unmarked asks hooks only about a payload as it came. Where secrets were taken out
 // of it when it was stored, a hook that looks for them would let pass what it has
-// blocked. Judges who never see secrets saw the same marks then.
+// blocked.
 func (a *again) unmarked(e gate.Evaluator) gate.Evaluator {
 	return gate.EvaluatorFunc(func(ctx context.Context, in gate.Input) gate.Verdict {
-		if sameThen := a.hides != nil && in.Hook.Type == gate.PromptHook && in.Hook.When == nil; !a.marked || sameThen {
+		if !a.marked || a.sameThen(in.Hook) {
 			return e.Evaluate(ctx, in)
 		}
 		o := a.secretsGone()
@@ -23,8 +23,13 @@ func (a *again) unmarked(e gate.Evaluator) gate.Evaluator {
 	})
 }
 
+// sameThen reports whether a hook saw marks then, too: judges who never see secrets.
+func (a *again) sameThen(h *gate.Hook) bool {
+	return a.hides != nil && h.Type == gate.PromptHook && h.When == nil
+}
+
 func (a *again) secretsGone() *obstacle {
-	return &obstacle{Code: secretsGone, Message: "secrets were taken out of its payload when it was stored; --redacted asks hooks about what is left"}
+	return &obstacle{Code: secretsGone, Message: "secrets were taken out of its payload when it was stored, or of its conversation for this key; --redacted asks hooks about what is left"}
 }
 
 // conditionDecided reports whether a verdict came of a condition alone, which has
@@ -45,10 +50,13 @@ func picksByInput(s *gate.Spec, r gate.Record) bool {
 // know their question again.
 func (a *again) withConversation(e gate.Evaluator, reads func(*gate.Hook) bool) gate.Evaluator {
 	return gate.EvaluatorFunc(func(ctx context.Context, in gate.Input) gate.Verdict {
-		if lost, ok := in.Transcript.(*lostTranscript); ok {
-			if reads(in.Hook) {
-				return gate.Verdict{Outcome: gate.NoVerdict, Failure: lost.fail()}
-			}
+		switch lost, ok := in.Transcript.(*lostTranscript); {
+		case !ok:
+		case lost.marked != nil && a.sameThen(in.Hook):
+			in.Transcript = lost.marked
+		case reads(in.Hook):
+			return gate.Verdict{Outcome: gate.NoVerdict, Failure: lost.fail()}
+		default:
 			in.Transcript = nil
 		}
 		if in.Hook.Type == gate.PromptHook && in.Transcript != nil {

@@ -64,6 +64,12 @@ func (a *again) Attach(ctx context.Context, ev *gate.Event) (gate.Transcript, er
 		return a.orLost(ctx, t, err)
 	}
 	t, err := a.source.conversation(ctx, a.record, ev)
+	if marked, ok := t.(markedTranscript); ok && err == nil {
+		if !a.command.Redacted {
+			return &lostTranscript{of: a, why: a.secretsGone().Message, marked: marked.Transcript}, nil
+		}
+		t = marked.Transcript
+	}
 	return a.orLost(ctx, t, err)
 }
 
@@ -101,6 +107,8 @@ func (a *again) findAnswer(ctx context.Context, ev *gate.Event) {
 type lostTranscript struct {
 	of  *again
 	why string
+	// marked is what is left of it, where it is secrets that are lost; nil: all is.
+	marked gate.Transcript
 }
 
 var _ interface {
@@ -109,13 +117,38 @@ var _ interface {
 } = (*lostTranscript)(nil)
 
 func (l *lostTranscript) fail() *gate.Failure {
-	l.of.first.CompareAndSwap(nil, &obstacle{Code: string(gate.TranscriptUnreadable), Message: l.why})
+	met := &obstacle{Code: string(gate.TranscriptUnreadable), Message: l.why}
+	if l.marked != nil {
+		met.Code = secretsGone
+	}
+	l.of.first.CompareAndSwap(nil, met)
 	return &gate.Failure{Code: gate.TranscriptUnreadable, Message: l.why}
 }
 
-func (l *lostTranscript) Path() string    { return "" }
-func (l *lostTranscript) RawPath() string { return "" }
-func (l *lostTranscript) Close() error    { return nil }
+// Path is that of what is left.
+func (l *lostTranscript) Path() string {
+	if l.marked != nil {
+		return l.marked.Path()
+	}
+	return ""
+}
+
+// RawPath is that of what is left.
+func (l *lostTranscript) RawPath() string {
+	if l.marked != nil {
+		return l.marked.RawPath()
+	}
+	return ""
+}
+
+// Close ends what is left of it.
+func (l *lostTranscript) Close() error {
+	if l.marked != nil {
+		return l.marked.Close()
+	}
+	return nil
+}
+
 func (l *lostTranscript) ReadFile(context.Context, int, int) (string, error) {
 	return "", l.fail()
 }

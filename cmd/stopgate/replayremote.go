@@ -14,6 +14,7 @@ import (
 
 	"stopgate/cmd/internal/hookclient"
 	"stopgate/gate"
+	"stopgate/redact"
 	"stopgate/server"
 )
 
@@ -110,13 +111,54 @@ func queryOf(f gate.RecordFilter) string {
 }
 
 // conversation asks the server, which knows how much of it there was. What it
-// cannot give is no reason to end.
-func (r remote) conversation(ctx context.Context, rec gate.Record, _ *gate.Event) (t gate.Transcript, err error) {
-	err = r.get(ctx, "/v1/evaluations/"+url.PathEscape(rec.EvaluationID)+"/transcript", func(resp *http.Response) error {
-		t, err = r.app.transcripts.View(ctx, resp.Body, resp.Header.Get(server.TranscriptAsText) != "false")
+// cannot give is no reason to end. Who may not have it as it was, or asks a server
+// that knows no such question, has it as the server shows it.
+func (r remote) conversation(ctx context.Context, rec gate.Record, _ *gate.Event) (gate.Transcript, error) {
+	path := "/v1/evaluations/" + url.PathEscape(rec.EvaluationID) + "/transcript"
+	t, _, err := r.view(ctx, path+"?original=true")
+	if code := gate.CodeOf(err); err == nil || code != gate.CodeForbidden && code != gate.CodeValidation {
+		return t, err
+	}
+	t, marked, err := r.view(ctx, path)
+	if err != nil || !marked {
+		return t, err
+	}
+	return markedTranscript{t}, nil
+}
+
+// markedTranscript is a conversation with marks in the place of secrets.
+type markedTranscript struct{ gate.Transcript }
+
+// view reads a conversation; marked: there is a mark of a secret in it.
+func (r remote) view(ctx context.Context, path string) (t gate.Transcript, marked bool, err error) {
+	err = r.get(ctx, path, func(resp *http.Response) error {
+		watched := &markWatcher{of: resp.Body}
+		t, err = r.app.transcripts.View(ctx, watched, resp.Header.Get(server.TranscriptAsText) != "false")
+		marked = watched.seen
 		return err
 	})
-	return t, err
+	return t, marked, err
+}
+
+// markWatcher is a text that is looked through for marks of secrets as it is read.
+type markWatcher struct {
+	of   io.Reader
+	tail []byte // in which a mark may have begun
+	seen bool
+}
+
+// longestMark is more than a mark has bytes: its name has at most 40.
+const longestMark = 64
+
+// Read implements [io.Reader].
+func (w *markWatcher) Read(p []byte) (int, error) {
+	n, err := w.of.Read(p)
+	if !w.seen {
+		w.tail = append(w.tail, p[:n]...)
+		w.seen = redact.Marked(w.tail)
+		w.tail = append(w.tail[:0], w.tail[max(0, len(w.tail)-longestMark):]...)
+	}
+	return n, err
 }
 
 func (r remote) answer(ctx context.Context, ev *gate.Event, since time.Time) (string, error) {

@@ -136,7 +136,11 @@ func (r *hookRuntime) settle() error {
 		return exit{exitUsage, fmt.Errorf("--event is %q: %s has %s%s", r.Event, r.Dialect, strings.Join(names, ", "), config.DidYouMean(meant, names))}
 	}
 	if r.Network != "" && !r.system.networked {
-		return exit{exitUsage, fmt.Errorf("--network: %s has no network object", r.Dialect)}
+		elsewhere := ""
+		if r.system.dialect == gate.ClaudeCode {
+			elsewhere = ": its http hooks reach what http_hooks.allow of a server file names (--config FILE)"
+		}
+		return exit{exitUsage, fmt.Errorf("--network: %s has no network object%s", r.Dialect, elsewhere)}
 	}
 	r.protocol, _ = wire.Find(r.Dialect) // each has one
 	r.root = absolute(r.Root)
@@ -286,6 +290,9 @@ func (r *hookRuntime) hooks() (*gate.Spec, error) {
 				continue
 			}
 			spec, set, findings := config.ReadPlayed(r.system.dialect, gate.DefaultAgent, data)
+			if spec != nil {
+				findings = append(findings, withoutOwn(spec, path, data)...)
+			}
 			r.sayFindings(path, data, findings)
 			if spec == nil && !r.system.ignores {
 				return nil, exit{exitInput, fmt.Errorf("%s cannot be read, so its hooks cannot be asked", path)}

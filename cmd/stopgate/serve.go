@@ -34,7 +34,7 @@ type serveCommand struct {
 // Help is the detail of `stopgate serve --help`.
 func (serveCommand) Help() string {
 	return "Models come from the server file, or from GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY or an Ollama on this machine. Ctrl-C finishes running evaluations; a second one does not wait.\n\n" +
-		"--check prints what the server file has wrong as file:line:column: error: text, and ends with 1; with 0 it has nothing wrong. ${VARIABLES} must be set as for the server. What only a start can tell, as a port that is taken, a certificate or a model that is not there, is not looked at.\n\n" +
+		"--check prints what the server file has wrong as file:line:column: error: text, and ends with 1; with 0 it has nothing wrong, or no more than warnings. ${VARIABLES} must be set as for the server. What only a start can tell, as a port that is taken, a certificate or a model that is not there, is not looked at.\n\n" +
 		"Example: stopgate serve --config stopgate.yaml --check && stopgate serve --config stopgate.yaml"
 }
 
@@ -42,7 +42,7 @@ func (serveCommand) Help() string {
 func (c serveCommand) Run(p process) error {
 	cfg, err := loadConfig(p, c.Config, overrides{listen: c.Listen, data: c.Data, agents: c.Agents, sandbox: c.Sandbox})
 	if c.Check {
-		return c.checked(p, err)
+		return c.checked(p, cfg, err)
 	}
 	if err != nil {
 		return err
@@ -52,6 +52,9 @@ func (c serveCommand) Run(p process) error {
 		return err
 	}
 	log := slog.New(redactor.Handler(newLog(p.stderr).Handler()))
+	for _, w := range cfg.Warnings {
+		log.Warn("server file has a warning", "file", c.Config, "finding", w.String())
+	}
 	// The port first: it is taken or free at once, and nothing is touched yet.
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
@@ -85,10 +88,13 @@ func (c serveCommand) Run(p process) error {
 }
 
 // checked prints what is wrong with the server file, where it can be read.
-func (c serveCommand) checked(p process, err error) error {
+func (c serveCommand) checked(p process, cfg config.Server, err error) error {
 	subject := cmp.Or(c.Config, "configuration")
 	faults, ok := errors.AsType[*gate.Error](err)
 	switch {
+	case err == nil && len(cfg.Warnings) > 0:
+		printFindings(visible{p.stdout}, []specFile{{path: subject, findings: cfg.Warnings}})
+		return nil
 	case err == nil:
 		_, err := fmt.Fprintf(visible{p.stderr}, "%s: nothing is wrong\n", subject)
 		return err
@@ -127,7 +133,8 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts, app.redactor}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
-		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unserved,
+		ReadAttached: readAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unservedIn,
+		CheckName: config.CheckName, EventName: config.EventName, Unasked: app.unasked,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
 		Forget: app.judge.Forget, Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
 		Log: log, Version: version, Loopback: loopback,

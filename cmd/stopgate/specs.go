@@ -57,10 +57,13 @@ func noSpec(d gate.Dialect) string {
 func readHookFiles(d gate.Dialect, strict bool, paths []string) ([]specFile, error) {
 	return readFiles(paths, config.HookPlaces(), func(name string, data []byte) ([]*gate.Spec, []gate.Finding) {
 		specs, findings := config.ReadHooks(d, name, data)
+		for _, spec := range specs {
+			findings = append(findings, withoutOwn(spec, name, data)...)
+		}
 		if of, err := config.DialectOf(name, data); strict && !config.IsTestFile(name) && (d == gate.Azure || d == "" && err == nil && of == gate.Azure) {
 			findings = append(findings, config.Extensions(name, data)...)
-			slices.SortStableFunc(findings, func(a, b gate.Finding) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
 		}
+		slices.SortStableFunc(findings, func(a, b gate.Finding) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
 		return specs, findings
 	})
 }

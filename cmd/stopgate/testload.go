@@ -119,6 +119,7 @@ func (s *suite) loadSpecs() {
 		}
 		for _, spec := range specs {
 			if spec.Kind != gate.AgentSpec && spec.Kind != gate.HookSpec {
+				withoutOwn(spec, path, data)
 				spec.Name = cmp.Or(s.file.Agent, gate.DefaultAgent)
 			}
 		}

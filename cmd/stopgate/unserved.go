@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"stopgate/gate"
 )
@@ -17,6 +19,14 @@ func (a *app) unserved(spec *gate.Spec) (found []gate.Finding) {
 	}
 	return found
 }
+
+// unasked reports whether this server cannot ask the hook, as it is now.
+func (a *app) unasked(h *gate.Hook) bool {
+	return slices.ContainsFunc(a.cannotAsk(h), func(why string) bool { return strings.HasPrefix(why, cannotAsk) })
+}
+
+// cannotAsk begins a warning about a hook that ends without a verdict.
+const cannotAsk = "this server cannot ask the hook"
 
 func (a *app) cannotAsk(h *gate.Hook) []string {
 	var failure *gate.Failure
@@ -34,7 +44,7 @@ func (a *app) cannotAsk(h *gate.Hook) []string {
 	if failure == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("this server cannot ask the hook, which ends without a verdict (%s): %s", failure.Code, failure.Message)}
+	return []string{fmt.Sprintf(cannotAsk+", which ends without a verdict (%s): %s", failure.Code, failure.Message)}
 }
 
 // unserved says of each model that the hook names, and that is not there, why.
@@ -49,7 +59,7 @@ func (m *models) unserved(h *gate.Hook) (found []string) {
 		_, deployment, err := m.find(name)
 		switch {
 		case err != nil:
-			found = append(found, fmt.Sprintf("this server cannot ask the hook, which ends without a verdict (%s): %v", gate.ModelUnavailable, err))
+			found = append(found, fmt.Sprintf(cannotAsk+", which ends without a verdict (%s): %v", gate.ModelUnavailable, err))
 		case !m.names.Knows(name):
 			found = append(found, fmt.Sprintf("model %.80q is no name of this server's: the provider %s is asked for it as it is; name it under models.models in the server file, or use a tier as %s",
 				deployment, m.names.Default, gate.DefaultModel))

@@ -116,7 +116,7 @@ func (c validateCommand) addUnserved(p process, files []specFile) error {
 		for _, spec := range f.usable() {
 			for _, found := range config.Locate(spec, f.path, f.data, app.unserved(spec)) {
 				// Of a URL that no server could reach its own finding says why.
-				if !slices.ContainsFunc(f.findings, func(x gate.Finding) bool { return strings.HasSuffix(x.Path, "."+found.Path+".url") }) {
+				if !slices.ContainsFunc(f.findings, func(x gate.Finding) bool { return strings.HasSuffix(x.Path, found.Path+".url") }) {
 					files[i].findings = append(files[i].findings, found)
 				}
 			}

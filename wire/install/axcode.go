@@ -58,7 +58,7 @@ func (h Host) flat(d *document, value *hujson.Value) ([]Entry, error) {
 func (h Host) flatEntry(o *hujson.Object) (Entry, bool) {
 	e := Entry{Event: text(o, "event"), Matcher: text(o, "matcher"), Command: text(o, "command"), Timeout: axCodeTime}
 	e.unread = text(o, "protocol") != h.answersBy(e.Event) && h.answersBy(e.Event) != ""
-	return e, e.readCommand(h.Name)
+	return e, e.readCommand(h.is)
 }
 
 // axCodeOff: what of the environment keeps AX Code from running the entries,

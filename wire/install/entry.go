@@ -3,7 +3,6 @@ package install
 import (
 	"cmp"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,7 +92,7 @@ func (h Host) Entries(t Target) []Entry {
 		}
 		if event.HTTP && !t.Keyed && Loopback(t.Server) {
 			// A literal URL: hosts expand no variables in it (fault http-03).
-			e.URL = e.Server + "/v1/hooks/" + h.Name + "?agent=" + url.QueryEscape(e.Agent)
+			e.URL = e.Server + hookRoute + h.Name + "?agent=" + url.QueryEscape(e.Agent)
 		} else {
 			e.Command = h.commandLine(t.start(), e)
 		}
@@ -166,22 +165,28 @@ func Loopback(server string) bool {
 	return err == nil && u.Scheme == "http" && loopback.Host(u.Hostname())
 }
 
-// readURL fills in what a URL of ours says; false: it is not one of this
-// protocol. It is not parsed: one that no host can call, as with a variable for
+// readURL fills in what a URL of ours says; false: it is not one of a protocol that
+// is meant. It is not parsed: one that no host can call, as with a variable for
 // the port, is ours all the same, and doctor has something to say about it.
-func (e *Entry) readURL(protocol string) bool {
+func (e *Entry) readURL(meant func(protocol string) bool) bool {
 	base, query, _ := strings.Cut(e.URL, "?")
-	server, ours := strings.CutSuffix(base, "/v1/hooks/"+protocol)
 	q, _ := url.ParseQuery(query) // what of it can be read
-	e.Server, e.Agent, e.Deadline = server, cmp.Or(q.Get("agent"), gate.DefaultAgent), seconds(q.Get("deadline"))
-	return ours && server != ""
+	i := strings.LastIndex(base, hookRoute)
+	if i <= 0 {
+		return false
+	}
+	e.Server, e.Agent, e.Deadline = base[:i], cmp.Or(q.Get("agent"), gate.DefaultAgent), seconds(q.Get("deadline"))
+	return meant(base[i+len(hookRoute):])
 }
 
+// hookRoute is what hosts call, with the name of their protocol after it.
+const hookRoute = "/v1/hooks/"
+
 // readCommand fills in what a command of ours says; false: it runs neither
-// `stopgate hook` nor stopgate-hook for this protocol. It reads as a shell would, so that quotes,
+// `stopgate hook` nor stopgate-hook for a protocol that is meant. It reads as a shell would, so that quotes,
 // variables before the program and several commands are no obstacle.
-func (e *Entry) readCommand(protocol string) bool {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(e.Command), "")
+func (e *Entry) readCommand(meant func(protocol string) bool) bool {
+	file, err := parseCommand(e.Command)
 	if err != nil {
 		return false
 	}
@@ -189,7 +194,7 @@ func (e *Entry) readCommand(protocol string) bool {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if call, ok := n.(*syntax.CallExpr); ok && !found {
 			words, _ := wordsOf(call)
-			found = e.readWords(words, protocol)
+			found = e.readWords(words, meant)
 		}
 		return !found
 	})
@@ -198,6 +203,10 @@ func (e *Entry) readCommand(protocol string) bool {
 		e.Plain = literal && len(words) > 1 && (words[1] == "hook" || isClient(words[0]))
 	}
 	return found
+}
+
+func parseCommand(text string) (*syntax.File, error) {
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 }
 
 // onlyCall is the call that a command line consists of; nil: there is more.
@@ -214,19 +223,25 @@ func onlyCall(file *syntax.File) *syntax.CallExpr {
 }
 
 // isClient reports whether a program is stopgate-hook.
-func isClient(program string) bool { return path.Base(program) == "stopgate-hook" }
+func isClient(program string) bool { return programName(program) == "stopgate-hook" }
+
+// programName is what a program is called, by a path of Windows too.
+func programName(program string) string {
+	name := program[strings.LastIndexAny(program, `/\`)+1:]
+	return strings.TrimSuffix(strings.ToLower(name), ".exe")
+}
 
 // readWords reads `PROGRAM hook --protocol P …`, and the same without `hook` where
 // the program is stopgate-hook. Else it may have any name: people rename it, and
 // the rest is ours alone.
-func (e *Entry) readWords(words []string, protocol string) bool {
+func (e *Entry) readWords(words []string, meant func(protocol string) bool) bool {
 	i := slices.IndexFunc(words, func(w string) bool { return w == "hook" || isClient(w) })
 	switch {
 	case i < 0:
 		return false
 	case isClient(words[i]):
 		e.start = words[i : i+1]
-	case i == 1, i > 1 && path.Base(words[i-1]) == "stopgate":
+	case i == 1, i > 1 && programName(words[i-1]) == "stopgate":
 		e.start = words[i-1 : i+1]
 	default:
 		return false
@@ -249,7 +264,7 @@ func (e *Entry) readWords(words []string, protocol string) bool {
 			e.Own = e.Own || strings.HasPrefix(name, "-")
 		}
 	}
-	if flags["--protocol"] != protocol {
+	if !meant(flags["--protocol"]) {
 		return false
 	}
 	e.Program, e.Agent = e.start[0], cmp.Or(flags["--agent"], gate.DefaultAgent)
@@ -273,26 +288,29 @@ func seconds(text string) time.Duration {
 func wordsOf(call *syntax.CallExpr) (words []string, literal bool) {
 	literal = true
 	for _, w := range call.Args {
-		text, plain := plainText(w.Parts)
+		text, plain := plainText(w.Parts, strings.NewReplacer(`\\`, `\`, `\`, ""))
 		words = append(words, text)
 		literal = literal && plain
 	}
 	return words, literal
 }
 
-func plainText(parts []syntax.WordPart) (text string, literal bool) {
+// inQuotes takes out the backslashes that escape something between double quotes.
+var inQuotes = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, "$", "\\`", "`", "\\\n", "")
+
+func plainText(parts []syntax.WordPart, escapes *strings.Replacer) (text string, literal bool) {
 	var b strings.Builder
 	literal = true
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			b.WriteString(strings.ReplaceAll(p.Value, `\`, ""))
+			b.WriteString(escapes.Replace(p.Value))
 			literal = literal && !strings.ContainsAny(p.Value, `\*?[~{`)
 		case *syntax.SglQuoted:
 			b.WriteString(p.Value)
 			literal = literal && !p.Dollar
 		case *syntax.DblQuoted:
-			inner, plain := plainText(p.Parts)
+			inner, plain := plainText(p.Parts, inQuotes)
 			b.WriteString(inner)
 			literal = literal && plain
 		case *syntax.ParamExp:

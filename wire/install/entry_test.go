@@ -91,7 +91,7 @@ func TestCommandIsQuotedForTheShell(t *testing.T) {
 			t.Errorf("%s\n%s", e.Command, diff)
 		}
 		read := Entry{Command: e.Command}
-		if !read.readCommand("copilot") || !read.Plain || read.Program != start[0] || read.Agent != "a; touch pwned" {
+		if !read.readCommand(h.is) || !read.Plain || read.Program != start[0] || read.Agent != "a; touch pwned" {
 			t.Errorf("not recognised: %s (%q)", e.Command, read.Agent)
 		}
 	}
@@ -105,6 +105,7 @@ func TestCommandIsQuotedForTheShell(t *testing.T) {
 
 // Entries of ours are known by their shape, whatever program they name.
 func TestOursAreKnownByShape(t *testing.T) {
+	codex, _ := Find("codex")
 	type said struct {
 		Ours, Local   bool
 		Agent, Server string
@@ -135,7 +136,7 @@ func TestOursAreKnownByShape(t *testing.T) {
 		{Entry{URL: "http://127.0.0.1:8790/v1/hooks/codex/more"}, said{}},
 	} {
 		e := c.entry
-		ours := e.HTTP() && e.readURL("codex") || !e.HTTP() && e.readCommand("codex")
+		ours := e.HTTP() && e.readURL(codex.is) || !e.HTTP() && e.readCommand(codex.is)
 		got := said{Ours: ours}
 		if ours {
 			got = said{ours, e.Local, e.Agent, e.Server}
@@ -148,6 +149,7 @@ func TestOursAreKnownByShape(t *testing.T) {
 
 // Only one call, of words that are what they look like, is plain.
 func TestPlainCommands(t *testing.T) {
+	codex, _ := Find("codex")
 	for command, want := range map[string]bool{
 		"stopgate hook --protocol codex":                   true,
 		`'/opt/it'"'"'s/stopgate' hook --protocol codex`:   true,
@@ -171,7 +173,7 @@ func TestPlainCommands(t *testing.T) {
 		"(stopgate hook --protocol codex)":                 false,
 	} {
 		e := Entry{Command: command}
-		if !e.readCommand("codex") || e.Plain != want {
+		if !e.readCommand(codex.is) || e.Plain != want {
 			t.Errorf("%s: plain %t, want %t", command, e.Plain, want)
 		}
 	}

@@ -133,13 +133,13 @@ func (h Host) entry(o *hujson.Object) (Entry, bool) {
 	case "http":
 		e.URL = text(o, "url")
 		e.Timeout = h.readTimeout(number(o, h.layout.timeout), true)
-		return e, e.readURL(h.Name)
+		return e, e.readURL(h.is)
 	case "command", "":
 		if e.Command = text(o, h.layout.command); e.Command == "" {
 			e.Command = text(o, "command")
 		}
 		e.Timeout = h.readTimeout(number(o, h.layout.timeout), false)
-		return e, e.readCommand(h.Name)
+		return e, e.readCommand(h.is)
 	}
 	return e, false
 }

@@ -92,6 +92,8 @@ func All() []Host {
 	return all
 }
 
+func (h Host) is(protocol string) bool { return h.Name == protocol }
+
 // Names lists the hosts' names.
 func Names() []string {
 	var names []string
