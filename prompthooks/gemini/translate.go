@@ -16,7 +16,7 @@ import (
 // The conversation, the system text, the tools and the answer's schema go straight
 // into the body. Through the SDK the conversation would not stay as the model sent
 // it (fault gx-080), and all of it would be held in several copies while the server
-// thinks: half of what a waiting request costs.
+// thinks, by each request that waits.
 func config(req prompthooks.Request) *genai.GenerateContentConfig {
 	return &genai.GenerateContentConfig{
 		MaxOutputTokens:       int32(req.MaxOutputTokens),
