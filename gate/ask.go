@@ -64,7 +64,7 @@ func (e *evaluation) evaluate(ctx context.Context, transcript Transcript) []Verd
 		if n < len(turns)-1 {
 			running.Go(run)
 		} else {
-			run() // here, where most often it is the only one: a rule is faster than a new stack grows
+			run() // here, where most often it is the only one: thousands that wait for a model would each hold a second stack, and a rule is faster than one grows
 		}
 	}
 	running.Wait()

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"stopgate/gate"
 )
 
@@ -232,12 +234,34 @@ func TestAzure31SchemaFollowsThePrompt(t *testing.T) {
 		"Give hookSpecificOutput with additionalContext.": "decision",
 		"Come to a decision.":                             "ok",
 	} {
-		if s := verdictSchema(gate.Stop, prompt); !slices.Equal(s.Required, []string{required}) {
+		if s := verdictSchema(gate.Stop, expanded(prompt)); !slices.Equal(s.Required, []string{required}) {
 			t.Errorf("%q: required %v", prompt, s.Required)
 		}
 	}
-	if s := verdictSchema(gate.PreToolUse, `"decision"`); !slices.Contains(s.Properties["decision"].Enum, "ask") {
+	if s := verdictSchema(gate.PreToolUse, true); !slices.Contains(s.Properties["decision"].Enum, "ask") {
 		t.Error("no ask before a tool call")
+	}
+}
+
+// Judges share the form of a verdict, each that of its own event and prompt.
+func TestSharedForms(t *testing.T) {
+	var f forms
+	for range 2 {
+		for _, event := range gate.EventNames {
+			for _, prompt := range []string{"Is it done?", `Answer {"decision":"block"} if not`} {
+				want := verdictSchema(event, expanded(prompt))
+				got := f.of(event, prompt)
+				if diff := cmp.Diff(want, got.schema); diff != "" {
+					t.Errorf("%s, %q (-want +got):\n%s", event, prompt, diff)
+				}
+				if diff := cmp.Diff(judgeTools(want), got.tools); diff != "" {
+					t.Errorf("%s, %q (-want +got):\n%s", event, prompt, diff)
+				}
+				if f.of(event, prompt) != got {
+					t.Errorf("%s, %q: made again", event, prompt)
+				}
+			}
+		}
 	}
 }
 

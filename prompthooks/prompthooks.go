@@ -76,6 +76,7 @@ type Judge struct {
 	newFence  func() string
 	questions questions
 	learnt    learnt
+	forms     forms
 }
 
 var _ gate.Evaluator = (*Judge)(nil)

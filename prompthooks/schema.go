@@ -3,6 +3,7 @@ package prompthooks
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"stopgate/gate"
 )
@@ -32,12 +33,38 @@ func requiring(s *Schema) *Schema {
 	return s
 }
 
+// forms are the schemas and tools of verdicts, each made once: thousands of
+// judges that wait share them, and nobody changes one.
+type forms struct {
+	made sync.Map // of *form by formKey
+}
+
+type formKey struct {
+	event    gate.EventName
+	expanded bool
+}
+
+type form struct {
+	schema *Schema
+	tools  []Tool
+}
+
+func (f *forms) of(event gate.EventName, prompt string) *form {
+	k := formKey{event, expanded(prompt)}
+	if made, ok := f.made.Load(k); ok {
+		return made.(*form)
+	}
+	s := verdictSchema(event, k.expanded)
+	made, _ := f.made.LoadOrStore(k, &form{s, judgeTools(s)})
+	return made.(*form)
+}
+
 // verdictSchema is the form that a model is held to: first the checklist and
 // what was found, then the verdict, since a model that has written why decides
 // better. Where the hook's own prompt speaks of the expanded format the verdict
 // is a decision, else ok (spec/azure.md 31): a model that is held to the wrong
 // form could not do what the prompt asks.
-func verdictSchema(event gate.EventName, prompt string) *Schema {
+func verdictSchema(event gate.EventName, expanded bool) *Schema {
 	fields := []field{
 		{"checklist", &Schema{Type: "array", Description: "Every single thing that the check asks for, one by one, before the verdict.", Items: checklistItem()}},
 		{"evidence", &Schema{Type: "array", Description: "What the verdict rests on.", Items: evidenceItem()}},
@@ -45,7 +72,7 @@ func verdictSchema(event gate.EventName, prompt string) *Schema {
 		{"probability", &Schema{Type: "number", Description: "How likely it is that the check is passed, from 0 to 1."}},
 	}
 	verdict := field{"ok", &Schema{Type: "boolean", Description: "Whether the check is passed."}}
-	if expanded(prompt) {
+	if expanded {
 		verdict = field{"decision", &Schema{Type: "string", Enum: decisions(event)}}
 		context := field{"additionalContext", &Schema{Type: "string", Description: "Text to add to the agent's conversation."}}
 		fields = append(fields, verdict, field{"hookSpecificOutput", object(context)})

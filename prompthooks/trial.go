@@ -100,11 +100,11 @@ func (t *trial) open(ctx context.Context) error {
 	if h.Dialect == gate.ClaudeCode && (h.Event == gate.Stop || h.Event == gate.SubagentStop) {
 		text += claudeCodeAnswer
 	}
-	form := verdictSchema(h.Event, h.Prompt)
+	form := t.judge.forms.of(h.Event, h.Prompt)
 	t.req.System = system
 	switch {
 	case t.in.Transcript == nil:
-		t.req.Schema = form
+		t.req.Schema = form.schema
 	case t.lacks&Tools != 0:
 		part, err := t.part(ctx)
 		if err != nil {
@@ -112,7 +112,7 @@ func (t *trial) open(ctx context.Context) error {
 		}
 		text += part
 		t.req.System += systemPart
-		t.req.Schema = form
+		t.req.Schema = form.schema
 	default:
 		outline, err := t.outline(ctx)
 		if err != nil {
@@ -120,7 +120,7 @@ func (t *trial) open(ctx context.Context) error {
 		}
 		text += outline
 		t.req.System += systemTools
-		t.req.Tools = judgeTools(form)
+		t.req.Tools = form.tools
 	}
 	t.say(Message{Role: User, Text: text})
 	return nil

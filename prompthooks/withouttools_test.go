@@ -253,7 +253,7 @@ func TestCountLines(t *testing.T) {
 }
 
 func TestSchemaAsJSON(t *testing.T) {
-	got, err := verdictSchema(gate.PreToolUse, `answer with "decision"`).MarshalJSON()
+	got, err := verdictSchema(gate.PreToolUse, true).MarshalJSON()
 	if err != nil || !regexp.MustCompile(`\A\{"type":"object","properties":\{"checklist":\{"type":"array",.*"items":\{"type":"object",.*"evidence":.*"reason":.*"probability":.*"decision":\{"type":"string","enum":\["allow","block","ask"\]\},"hookSpecificOutput":\{"type":"object","properties":\{"additionalContext":.*\},"additionalProperties":false\}\},"required":\["decision"\],"additionalProperties":false\}\z`).Match(got) {
 		t.Errorf("%s %v", got, err)
 	}

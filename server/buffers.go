@@ -18,6 +18,9 @@ const (
 	// smallBody is how much is read before a body is counted the first time:
 	// nearly every event fits.
 	smallBody = 64 << 10
+	// newBuffer is what a small event or its answer fits into: as much is held by
+	// each request that waits for a model.
+	newBuffer = 1 << 10
 	// keptBuffer is the largest that is kept for the next request.
 	keptBuffer = 2 * smallBody
 )
@@ -27,7 +30,7 @@ func (s *Server) buffer() *bytes.Buffer {
 		b.Reset()
 		return b
 	}
-	return bytes.NewBuffer(make([]byte, 0, 4<<10))
+	return bytes.NewBuffer(make([]byte, 0, newBuffer))
 }
 
 func (s *Server) recycle(b *bytes.Buffer) {

@@ -27,7 +27,7 @@ import (
 
 // newKeyPair is a certificate that signs itself, good for both sides, and its PEM
 // files.
-func newKeyPair(t *testing.T, dir, name string) (pair tls.Certificate, cert, key string) {
+func newKeyPair(t testing.TB, dir, name string) (pair tls.Certificate, cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -47,8 +47,15 @@ type served struct {
 func startServe(b *testing.B, env ...string) served {
 	b.Helper()
 	addr := "127.0.0.1:" + freePort(b)
+	return startServeAt(b, addr, "http://"+addr, http.DefaultClient, env)
+}
+
+// startServeAt is startServe at an address of which the client knows the URL, and
+// with more arguments.
+func startServeAt(b *testing.B, addr, url string, client *http.Client, env []string, args ...string) served {
+	b.Helper()
 	var log bytes.Buffer
-	cmd := exec.Command("stopgate", "serve", "--listen", addr, "--data", b.TempDir())
+	cmd := exec.Command("stopgate", append([]string{"serve", "--listen", addr, "--data", b.TempDir()}, args...)...)
 	cmd.Stderr = &log
 	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Start(); err != nil {
@@ -61,7 +68,7 @@ func startServe(b *testing.B, env ...string) served {
 		}
 	})
 	for range 100 {
-		if resp, err := http.Get("http://" + addr + "/healthz"); err == nil {
+		if resp, err := client.Get(url + "/healthz"); err == nil {
 			_ = resp.Body.Close()
 			return served{addr, cmd.Process.Pid}
 		}

@@ -13,12 +13,12 @@ import (
 
 // config is everything of a request but its model.
 //
-// The conversation, the system text and the tools go straight into the body.
-// Through the SDK the conversation would not stay as the model sent it (fault
-// gx-080), and all of it would be held in several copies while the server
-// thinks: a third of what a waiting request costs.
+// The conversation, the system text, the tools and the answer's schema go straight
+// into the body. Through the SDK the conversation would not stay as the model sent
+// it (fault gx-080), and all of it would be held in several copies while the server
+// thinks, by each request that waits.
 func config(req prompthooks.Request) *genai.GenerateContentConfig {
-	c := &genai.GenerateContentConfig{
+	return &genai.GenerateContentConfig{
 		MaxOutputTokens:       int32(req.MaxOutputTokens),
 		AutomaticContinuation: new(bool), // off: it makes requests of its own
 		HTTPOptions: &genai.HTTPOptions{ExtrasRequestProvider: func(body map[string]any) map[string]any {
@@ -26,10 +26,6 @@ func config(req prompthooks.Request) *genai.GenerateContentConfig {
 			return body
 		}},
 	}
-	if req.Schema != nil { // one without the other is ignored or refused (fault gx-076)
-		c.ResponseMIMEType, c.ResponseSchema = "application/json", schema(req.Schema)
-	}
-	return c
 }
 
 // fill adds to a body what the SDK was not given.
@@ -49,6 +45,14 @@ func fill(body map[string]any, req prompthooks.Request) {
 	if req.Force != "" {
 		body["toolConfig"] = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{
 			Mode: genai.FunctionCallingConfigModeAny, AllowedFunctionNames: []string{req.Force}}}
+	}
+	if req.Schema != nil { // one without the other is ignored or refused (fault gx-076)
+		limits, ok := body["generationConfig"].(map[string]any)
+		if !ok {
+			limits = map[string]any{}
+			body["generationConfig"] = limits
+		}
+		limits["responseMimeType"], limits["responseSchema"] = "application/json", schema(req.Schema)
 	}
 }
 
