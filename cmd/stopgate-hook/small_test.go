@@ -33,6 +33,7 @@ func TestLinksLittle(t *testing.T) {
 		"stopgate/gate",
 		"stopgate/internal/datadir",
 		"stopgate/internal/durable",
+		"stopgate/internal/jsonscan",
 		"stopgate/internal/loopback",
 		"stopgate/internal/nearest",
 		"stopgate/internal/scratch",
