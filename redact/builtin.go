@@ -8,7 +8,7 @@ import (
 )
 
 // builtIn is a kind of secret that is known without being told: by tokens, by an
-// expression, or as find says.
+// expression, and as find says.
 type builtIn struct {
 	name   string
 	tokens []token
@@ -17,7 +17,8 @@ type builtIn struct {
 	hints []string
 	expr  string
 	// is, if there is one, says of what expr has found whether it is a secret.
-	is   func(secret string) bool
+	is func(secret string) bool
+	// find finds what expr does not.
 	find func(text string, found []span) []span
 }
 
@@ -31,8 +32,9 @@ var builtIns = []builtIn{
 	{name: "private_key", hints: []string{"PRIVATE KEY"}, find: privateKeys},
 	{name: "url_userinfo", hints: []string{"://"}, expr: `[A-Za-z][A-Za-z0-9+.-]*://([^\s/?#"'<>\[\]\\]+)@`},
 	{name: "jwt", hints: []string{"eyJ"}, expr: begin + `(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`},
-	{name: "bearer", hints: []string{"earer", "EARER", "uthorization", "UTHORIZATION"}, is: credentials,
-		expr: `(?i)(?:\bbearer\s+|\bauthorization` + value + `(?:basic|token|digest|bearer)\s+)([A-Za-z0-9._~+/*-]{4,}=*)`},
+	{name: "bearer", hints: []string{"earer", "EARER", "uthorization", "UTHORIZATION"},
+		expr: `(?i)(?:\bbearer\s+|\bauthorization` + value + `(?:basic|token|digest|bearer)\s+)([A-Za-z0-9._~+/-]{16,}=*)`,
+		find: matches("bearer", `(?i)\bauthorization`+value+`basic\s+([A-Za-z0-9+/*]{4,}=*)`, basic)},
 	{name: "stopgate_key", tokens: []token{{begins: []string{"sg_"}, least: leastOfOwnKey}}},
 	{name: "aws_key", hints: []string{"AKIA", "ASIA", "ABIA", "ACCA"}, expr: begin + `((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})(?:\b|_)`},
 	{name: "aws_secret", hints: []string{"ecret", "ECRET"},
@@ -106,18 +108,18 @@ func BuiltIn() []string {
 }
 
 func (b builtIn) finder() finder {
-	find := b.find
-	if b.expr != "" {
-		find = matches(b.name, b.expr, b.is)
+	var finds []func(string, []span) []span
+	for _, t := range b.tokens {
+		finds = append(finds, func(text string, found []span) []span { return t.find(b.name, text, found) })
 	}
-	if len(b.tokens) == 0 {
-		return finder{name: b.name, find: find}
+	if b.expr != "" {
+		finds = append(finds, matches(b.name, b.expr, b.is))
+	}
+	if b.find != nil {
+		finds = append(finds, b.find)
 	}
 	return finder{name: b.name, find: func(text string, found []span) []span {
-		for _, t := range b.tokens {
-			found = t.find(b.name, text, found)
-		}
-		if find != nil {
+		for _, find := range finds {
 			found = find(text, found)
 		}
 		return found

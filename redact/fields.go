@@ -5,25 +5,11 @@ import (
 	"strings"
 )
 
-// leastOfValue is the fewest bytes of what is taken for a token by what stands before
-// it: shorter ones are words.
-const leastOfValue = 16
-
-// credentials reports whether what follows a scheme of Authorization are some: a
-// token, a name and password of any length in base64, or what a mask of stars has left
-// of them.
-func credentials(text string) bool {
-	if strings.HasPrefix(text, "****") {
-		return true
-	}
-	if strings.IndexByte(text, '*') >= 0 {
-		return false
-	}
-	if len(text) >= leastOfValue {
-		return true
-	}
+// basic reports whether what follows Basic is a name and a password, of any length, or
+// what a mask of stars has left of them. In prose it is a word.
+func basic(text string) bool {
 	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
-	return err == nil && strings.IndexByte(string(plain), ':') >= 0
+	return err == nil && strings.IndexByte(string(plain), ':') >= 0 || strings.HasPrefix(text, "****")
 }
 
 // notNamed reports whether a value is no name of code, as the function that makes a
@@ -33,48 +19,77 @@ func notNamed(value string) bool {
 	return strings.ContainsAny(value, "0123456789") || len(value) >= longestName
 }
 
-// cookieHeaders are headers of cookies up to the first name.
-var cookieHeaders = asked(`(?i)\b(?:set-)?cookie2?["'\\]{0,8}\s{0,8}[:=]\s{0,8}["'\\]{0,8}`)
-
-// cookies finds the values of cookies. Their names stay, and so do attributes of one
-// that is set, as its path.
+// cookies finds the values of cookies in their headers. Their names stay, and so do
+// attributes of one that is set, as its path.
 func cookies(text string, found []span) []span {
-	at := 0
-	for _, header := range cookieHeaders().FindAllStringIndex(text, -1) {
-		if header[0] < at {
-			continue
+	for at := 0; ; {
+		begin, end, sets := cookieHeader(text, at)
+		if begin < 0 {
+			return found
 		}
-		at = header[1]
-		sets := strings.EqualFold(text[header[0]:min(len(text), header[0]+len("set-"))], "set-")
+		at = end
 		for more := true; more; {
 			from, to := cookieValue(text, at)
 			if from == to {
 				break
 			}
-			found = append(found, span{from, to, "cookie", header[0], to})
+			found = append(found, span{from, to, "cookie", begin, to})
 			at, more = nextCookie(text, to)
 			more = more && !sets
 		}
 	}
-	return found
+}
+
+// cookieHeader is where the next header's name begins, where its first cookie could,
+// and whether it sets one; less: there is none.
+func cookieHeader(text string, at int) (begin, end int, sets bool) {
+	const word, k, set = "cookie", 3, "set-"
+	for {
+		i := strings.IndexAny(text[at:], "kK")
+		if i < 0 {
+			return -1, at, false
+		}
+		begin, at = at+i-k, at+i+1
+		end = begin + len(word)
+		if begin < 0 || end > len(text) || !strings.EqualFold(text[begin:end], word) {
+			continue
+		}
+		if sets = begin >= len(set) && strings.EqualFold(text[begin-len(set):begin], set); sets {
+			begin -= len(set)
+		}
+		end = skip(text, skip(text, end, quotes), spaces)
+		if end < len(text) && (text[end] == ':' || text[end] == '=') && wordBegins(text, begin) {
+			return begin, skip(text, skip(text, end+1, spaces), quotes), sets
+		}
+	}
+}
+
+// What may stand round names and values.
+const (
+	quotes = `"'\`
+	spaces = " \t\r\n"
+)
+
+// skip is where a text goes on behind bytes of a set.
+func skip(text string, at int, set string) int {
+	for at < len(text) && strings.IndexByte(set, text[at]) >= 0 {
+		at++
+	}
+	return at
 }
 
 // cookieValue is the value of the cookie whose name stands at a place; empty: none
 // does.
 func cookieValue(text string, at int) (from, to int) {
 	name := at
-	for at < len(text) && (wordly(text[at]) || strings.IndexByte("-._~$!#%&*+^`|[]:", text[at]) >= 0) {
+	for at < len(text) && (wordly(text[at]) || strings.IndexByte("-._~$!#%&*+^`|", text[at]) >= 0) {
 		at++
 	}
 	if at == name || at == len(text) || text[at] != '=' {
 		return at, at
 	}
-	at++
-	for at < len(text) && (text[at] == '\\' || text[at] == '"') {
-		at++
-	}
-	from = at
-	for at < len(text) && text[at] > ' ' && strings.IndexByte(";\"'\\<>", text[at]) < 0 {
+	from = skip(text, at+1, `"\`)
+	for at = from; at < len(text) && text[at] > ' ' && strings.IndexByte(";<>"+quotes, text[at]) < 0; {
 		at++
 	}
 	return from, at
@@ -82,14 +97,9 @@ func cookieValue(text string, at int) (from, to int) {
 
 // nextCookie is where the next cookie of a header could begin behind a value.
 func nextCookie(text string, at int) (int, bool) {
-	for at < len(text) && (text[at] == '\\' || text[at] == '"') {
-		at++
-	}
+	at = skip(text, at, `"\`)
 	if at == len(text) || text[at] != ';' {
 		return at, false
 	}
-	for at++; at < len(text) && text[at] == ' '; {
-		at++
-	}
-	return at, true
+	return skip(text, at+1, " "), true
 }

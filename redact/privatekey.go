@@ -5,8 +5,6 @@ import "strings"
 var (
 	keyBegins = asked(`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`)
 	keyEnds   = asked(`-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`)
-	// lineEnds are ends of lines, escaped as often as they may be.
-	lineEnds = asked(`\r?\n|\\+r\\+n|\\+[nr]`)
 	// keyHeaders are the lines between a block's first one and what it holds.
 	keyHeaders = asked(`\A[^A-Za-z]{0,64}(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): `)
 )
@@ -32,8 +30,8 @@ func privateKeys(text string, found []span) []span {
 				next = begins[i+1][0] // no line of this one, and so each line is looked at once
 			}
 			rest := text[begin[1]:next]
-			sep := lineEnds().FindStringIndex(rest)
-			body := keyBody{prefix: shape(lastLine(text[:begin[0]])), apart: sep == nil || sep[0] > 0}
+			first, _ := cutLine(rest)
+			body := keyBody{prefix: shape(lastLine(text[:begin[0]])), apart: first != ""}
 			at = begin[1] + body.end(rest)
 		}
 		found = append(found, spanOf("private_key", begin[0], at))
@@ -58,10 +56,7 @@ const leastOfLine = 16
 // end is where the lines end that a text begins with.
 func (k *keyBody) end(text string) (end int) {
 	for at, next := 0, 0; at < len(text); at = next {
-		line, lineEnd := text[at:], ""
-		if sep := lineEnds().FindStringIndex(line); sep != nil {
-			line, lineEnd = line[:sep[0]], line[sep[0]:sep[1]]
-		}
+		line, lineEnd := cutLine(text[at:])
 		next = at + len(line) + len(lineEnd)
 		k.apart = k.apart || line == "" && k.width > 0
 		for line != "" {
@@ -164,13 +159,45 @@ func afterPrefix(line, shape string) int {
 	return at
 }
 
-// lastLine is the text behind its last end of a line, escaped or not.
+// lastLine is the text behind its last end of a line.
 func lastLine(text string) string {
 	text = text[max(0, len(text)-longestPrefix):]
-	if ends := lineEnds().FindAllStringIndex(text, -1); len(ends) > 0 {
-		return text[ends[len(ends)-1][1]:]
+	for {
+		line, end := cutLine(text)
+		if end == "" {
+			return line
+		}
+		text = text[len(line)+len(end):]
 	}
-	return text
+}
+
+// cutLine is the line that a text begins with, and what ends it: also escaped, as
+// often as that may be; empty: nothing does.
+func cutLine(text string) (line, end string) {
+	for at := 0; ; {
+		i := strings.IndexAny(text[at:], "\n\\")
+		if i < 0 {
+			return text, ""
+		}
+		from, to := at+i, at+i+1
+		if text[from] == '\n' {
+			if from > 0 && text[from-1] == '\r' {
+				from--
+			}
+			return text[:from], text[from:to]
+		}
+		at = skip(text, to, `\`)
+		escape := func(at int, c byte) bool { return at < len(text) && text[at] == c }
+		switch {
+		case escape(at, 'n'):
+			return text[:from], text[from : at+1]
+		case escape(at, 'r'):
+			if n := skip(text, at+1, `\`); n > at+1 && escape(n, 'n') {
+				return text[:from], text[from : n+1]
+			}
+			return text[:from], text[from : at+1]
+		}
+	}
 }
 
 // longestPrefix is how many bytes before a line are looked at.

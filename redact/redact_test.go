@@ -359,6 +359,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add(everySecret())
 	f.Add(`{"a":"jane@example.com","api_key":"0123456789abcdef0123","n":4111111111111111}`)
 	f.Add("Bearer [redacted:x]://a:b@c 4111-1111 1111-1111[redacted:card]1")
+	f.Add("Cookie: a=b; c=\"d\"; [redacted:cookie]=e\n1\t-----BEGIN PRIVATE KEY-----\n2\tMIIEowIBAAKCAQEA7x4=")
 	r := all(f)
 	f.Fuzz(func(t *testing.T, doc string) {
 		got := r.JSON([]byte(doc))
