@@ -55,9 +55,9 @@ const leastOfLine = 16
 
 // end is where the lines end that a text begins with.
 func (k *keyBody) end(text string) (end int) {
-	for at, next := 0, 0; at < len(text); at = next {
+	for at := 0; at < len(text); {
 		line, lineEnd := cutLine(text[at:])
-		next = at + len(line) + len(lineEnd)
+		next := at + len(line) + len(lineEnd)
 		k.apart = k.apart || line == "" && k.width > 0
 		for line != "" {
 			n, whole := k.part(line)
@@ -74,6 +74,7 @@ func (k *keyBody) end(text string) (end int) {
 			}
 			line, at = line[n:], at+n
 		}
+		at = next
 	}
 	return end
 }

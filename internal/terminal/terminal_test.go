@@ -14,9 +14,9 @@ const obeyed = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u20
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\tb\né שלום 日本 🙂": "a\tb\né שלום 日本 🙂",
-		"\x1b[31mred":          "␛[31mred",
-		"a\u202etxt.exe":       "a\ufffdtxt.exe",
-		"\u009b31m\x7f":        "\ufffd31m\ufffd",
+		"\x1b[31mred":       "␛[31mred",
+		"a\u202etxt.exe":    "a\ufffdtxt.exe",
+		"\u009b31m\x7f":     "\ufffd31m\ufffd",
 	} {
 		if got := terminal.Visible(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
