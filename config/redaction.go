@@ -21,8 +21,8 @@ type RedactionPattern struct{ Name, Expr string }
 
 // BuiltInRedactions are the names of the built-in patterns, all of which are used
 // unless the file says otherwise.
-var BuiltInRedactions = []string{"private_key", "url_userinfo", "jwt", "bearer", "aws_key", "aws_secret", "github_token", "gitlab_token",
-	"slack_token", "api_key", "api_key_field", "email", "card"}
+var BuiltInRedactions = []string{"private_key", "url_userinfo", "jwt", "bearer", "stopgate_key", "aws_key", "aws_secret", "azure_key",
+	"github_token", "gitlab_token", "slack_token", "webhook", "signed_url", "api_key", "api_key_field", "token_field", "cookie", "email", "card"}
 
 // What is kept of conversations. Where the file does not say it, it is the original
 // as long as judges are to see that.

@@ -2,17 +2,24 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// builtIn is a kind of secret that is known without being told.
+// builtIn is a kind of secret that is known without being told: by tokens, by an
+// expression, and as find says.
 type builtIn struct {
-	name string
-	// hints are texts of which a secret has one; none: each text is looked at.
+	name   string
+	tokens []token
+	// hints are texts of which a secret has one, beside the tokens' beginnings; none: each
+	// text is looked at.
 	hints []string
 	expr  string
-	find  func(text string, found []span) []span // in place of expr
+	// is, if there is one, says of what expr has found whether it is a secret.
+	is func(secret string) bool
+	// find finds what expr does not.
+	find func(text string, found []span) []span
 }
 
 // value is what may stand between a field's name and what it holds, in JSON, JSON
@@ -24,23 +31,63 @@ const value = `["'\s:=\\]{1,40}`
 var builtIns = []builtIn{
 	{name: "private_key", hints: []string{"PRIVATE KEY"}, find: privateKeys},
 	{name: "url_userinfo", hints: []string{"://"}, expr: `[A-Za-z][A-Za-z0-9+.-]*://([^\s/?#"'<>\[\]\\]+)@`},
-	{name: "jwt", hints: []string{"eyJ"}, expr: `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`},
+	{name: "jwt", hints: []string{"eyJ"}, expr: begin + `(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`},
 	{name: "bearer", hints: []string{"earer", "EARER", "uthorization", "UTHORIZATION"},
-		expr: `(?i)(?:\bbearer\s+|\bauthorization` + value + `(?:basic|token|digest|bearer)\s+)([A-Za-z0-9._~+/-]{16,}=*)`},
-	{name: "aws_key", hints: []string{"AKIA", "ASIA", "ABIA", "ACCA"}, expr: `\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`},
+		expr: `(?i)(?:\bbearer\s+|\bauthorization` + value + `(?:basic|token|digest|bearer)\s+)([A-Za-z0-9._~+/-]{16,}=*)`,
+		find: matches("bearer", `(?i)\bauthorization`+value+`basic\s+([A-Za-z0-9+/*]{4,}=*)`, basic)},
+	{name: "stopgate_key", tokens: []token{{begins: []string{"sg_"}, least: leastOfOwnKey}}},
+	{name: "aws_key", hints: []string{"AKIA", "ASIA", "ABIA", "ACCA"}, expr: begin + `((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})(?:\b|_)`},
 	{name: "aws_secret", hints: []string{"ecret", "ECRET"},
 		expr: `(?i)secret_?(?:access)?_?key` + value + `([A-Za-z0-9/+]{40})`},
-	{name: "github_token", hints: []string{"gh", "github_pat_"}, expr: `\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})`},
-	{name: "gitlab_token", hints: []string{"glpat-"}, expr: `\bglpat-[A-Za-z0-9_-]{20,}`},
-	{name: "slack_token", hints: []string{"xox", "xapp-", "hooks.slack.com"},
-		expr: `\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}|hooks\.slack\.com/services/[A-Za-z0-9/_-]{20,}`},
-	{name: "api_key", hints: []string{"sk-", "AIza", "k_live_", "k_test_", "hf_", "npm_", "gsk_", "xai-", "SG."},
-		expr: `\bsk-[A-Za-z0-9_-]{20,}|\bAIza[A-Za-z0-9_-]{35}|\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|\bhf_[A-Za-z0-9]{30,}` +
-			`|\bnpm_[A-Za-z0-9]{36}|\bgsk_[A-Za-z0-9]{30,}|\bxai-[A-Za-z0-9]{30,}|\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`},
+	{name: "azure_key", hints: []string{"tKey", "sKey", "t_key", "s_key", "T_KEY", "S_KEY"},
+		expr: `(?i)(?:account|access)_?key` + value + `([A-Za-z0-9/+]{40,}=+)`},
+	{name: "github_token", tokens: []token{
+		{begins: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, least: 36},
+		{begins: []string{"github_pat_"}, also: "_", least: 22},
+	}},
+	{name: "gitlab_token", tokens: []token{{begins: []string{"glpat-", "glrt-", "glptt-", "gldt-", "glcbt-", "glft-", "glsoat-", "glagent-",
+		"gloas-", "glimt-", "glffct-"}, also: "_-.", least: 20}}},
+	{name: "slack_token", hints: []string{"hooks.slack.com"}, expr: `hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}`, tokens: []token{
+		{begins: []string{"xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xoxt-"}, also: "-%", least: 10},
+		{begins: []string{"xapp-"}, also: "-", least: 10, alone: true},
+	}},
+	{name: "webhook", hints: []string{"/api/webhooks/", ".webhook.office.com/"},
+		expr: `(?:discord|discordapp)\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{20,}|\.webhook\.office\.com/webhookb?[0-9]*/[A-Za-z0-9@/_-]{20,}`},
+	{name: "signed_url", hints: []string{"?sig=", "&sig=", ";sig=", "6sig=", "-Signature="},
+		expr: `(?:[?&;6]sig|X-(?:Amz|Goog)-Signature)=([A-Za-z0-9%/+_-]{43,}=?)`},
+	{name: "api_key", tokens: []token{
+		{begins: []string{"sk-"}, also: "_-", least: 20, alone: true},
+		{begins: []string{"AIza"}, also: "_-", least: 35, alone: true},
+		{begins: []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_"}, least: 16, alone: true},
+		{begins: []string{"hf_", "gsk_", "xai-"}, least: 30, alone: true},
+		{begins: []string{"SG."}, also: "_-.", least: 33, alone: true}, // SendGrid's
+		{begins: []string{"ya29."}, also: "_-.", least: 20, alone: true},
+		{begins: []string{"GOCSPX-"}, also: "_-", least: 20},
+		{begins: []string{"npm_"}, least: 36},
+		{begins: []string{"pypi-AgE"}, also: "_-", least: 20},
+		{begins: []string{"shpat_", "shpca_", "shppa_", "shpss_"}, least: 32},
+		{begins: []string{"dop_v1_", "doo_v1_", "dor_v1_"}, least: 40},
+	}},
 	{name: "api_key_field", hints: []string{"api", "API", "Api"},
 		expr: `(?i)\bapi[-_]?key` + value + `([A-Za-z0-9._~+/-]{16,}=*)`},
+	{name: "token_field", hints: tokenHints(), is: notNamed,
+		expr: `(?i)(?:(?:access|refresh|session|security|auth|id)[-_]?token|client[-_]?secret)` + value + `([A-Za-z0-9._~+/%-]{16,}=*)`},
+	{name: "cookie", hints: []string{"kie", "KIE"}, find: cookies},
 	{name: "email", hints: emailHints(), expr: `[A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}`},
 	{name: "card", find: cards},
+}
+
+// leastOfOwnKey is how many letters and digits of the 64 of a key of stopgate's own
+// (access/key.go) are taken for one: fewer give away less than half of its secret's bits.
+const leastOfOwnKey = 40
+
+// tokenHints are the ends of the words before "token" and "secret", with these in
+// each way that a name is written.
+func tokenHints() (all []string) {
+	for _, word := range []string{"s_token", "h_token", "n_token", "y_token", "d_token", "t_secret"} {
+		all = append(all, word, strings.ToUpper(word), word[:1]+"-"+word[2:], word[:1]+strings.ToUpper(word[2:3])+word[3:])
+	}
+	return all
 }
 
 // emailHints are the sign and what may follow it: a hint has two bytes.
@@ -61,47 +108,31 @@ func BuiltIn() []string {
 }
 
 func (b builtIn) finder() finder {
-	f := finder{name: b.name, find: b.find}
-	if f.find == nil {
-		f.find = matches(b.name, b.expr)
+	var finds []func(string, []span) []span
+	for _, t := range b.tokens {
+		finds = append(finds, func(text string, found []span) []span { return t.find(b.name, text, found) })
 	}
-	return f
+	if b.expr != "" {
+		finds = append(finds, matches(b.name, b.expr, b.is))
+	}
+	if b.find != nil {
+		finds = append(finds, b.find)
+	}
+	return finder{name: b.name, find: func(text string, found []span) []span {
+		for _, find := range finds {
+			found = find(text, found)
+		}
+		return found
+	}}
 }
 
-var (
-	keyBegins = asked(`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`)
-	keyEnds   = asked(`-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`)
-)
-
-// privateKeys finds PEM blocks; of one that is cut off all that could belong to it.
-// One expression for begin and end would look for the end anew from each begin.
-func privateKeys(text string, found []span) []span {
-	ends := keyEnds().FindAllStringIndex(text, -1)
-	at := 0
-	for _, begin := range keyBegins().FindAllStringIndex(text, -1) {
-		if begin[0] < at {
-			continue
-		}
-		for len(ends) > 0 && ends[0][0] < begin[1] {
-			ends = ends[1:]
-		}
-		if len(ends) > 0 && ends[0][1]-begin[0] <= overlap {
-			at = ends[0][1]
-		} else {
-			at = len(text)
-			if n := strings.IndexFunc(text[begin[1]:], notOfKey); n >= 0 {
-				at = begin[1] + n
-			}
-		}
-		found = append(found, spanOf("private_key", begin[0], at))
+// allHints are the hints of the kind, those of its tokens too.
+func (b builtIn) allHints() []string {
+	all := slices.Clone(b.hints)
+	for _, t := range b.tokens {
+		all = append(all, t.begins...)
 	}
-	return found
-}
-
-// notOfKey reports a character that is no base64, nor the end of a line of it,
-// escaped or not.
-func notOfKey(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+/=\\\r\n", r)
+	return all
 }
 
 // asked is an expression that is compiled when it is first needed: whoever links

@@ -1,8 +1,11 @@
 package redact
 
+import "strings"
+
 // A card number has 13 to 19 digits, in groups with one space or dash between
 // them, begins with 2 to 6 as the issuers' do, and its last digit is the sum of the
-// others by Luhn's rule. Digits of a longer number are none.
+// others by Luhn's rule. Digits of a longer number are none. Dots stand only between
+// groups as cards have them, since fractions have dots, too.
 const (
 	leastDigits = 13
 	mostDigits  = 19
@@ -15,7 +18,7 @@ func cards(text string, found []span) []span {
 			at++
 			continue
 		}
-		end := digitsEnd(text, at)
+		end := max(digitsEnd(text, at), dottedEnd(text, at))
 		if at == 0 || !wordly(text[at-1]) {
 			found = cardsIn(text, at, end, found)
 		}
@@ -26,10 +29,60 @@ func cards(text string, found []span) []span {
 
 // digitsEnd is the end of the groups of digits that begin at a place.
 func digitsEnd(text string, at int) int {
-	for at < len(text) && (digit(text[at]) || (text[at] == ' ' || text[at] == '-') && at+1 < len(text) && digit(text[at+1])) {
-		at++
+	for at < len(text) {
+		if digit(text[at]) {
+			at++
+			continue
+		}
+		next := at + separator(text[at:])
+		if next == at || next == len(text) || !digit(text[next]) {
+			break
+		}
+		at = next
 	}
 	return at
+}
+
+// separator is how many bytes long the space or dash is that a text begins with: an
+// unbreakable one, too.
+func separator(text string) int {
+	if text[0] == ' ' || text[0] == '-' {
+		return 1
+	}
+	if text[0] < 0x80 {
+		return 0
+	}
+	for _, s := range []string{"\u00a0", "\u202f", "\u2009", "\u2010", "\u2011", "\u2013"} {
+		if strings.HasPrefix(text, s) {
+			return len(s)
+		}
+	}
+	return 0
+}
+
+// dottedEnd is the end of a card's groups with dots between them: 4-4-4-4, or 4-6-5;
+// 0: there are none.
+func dottedEnd(text string, at int) int {
+	for _, groups := range [][]int{{4, 4, 4, 4}, {4, 6, 5}} {
+		end := at
+		for i, n := range groups {
+			from := end
+			for end < len(text) && digit(text[end]) {
+				end++
+			}
+			if end-from != n {
+				break
+			}
+			if i == len(groups)-1 {
+				return end
+			}
+			if end == len(text) || text[end] != '.' {
+				break
+			}
+			end++
+		}
+	}
+	return 0
 }
 
 // cardsIn finds card numbers among groups of digits: whole groups, so that each

@@ -76,7 +76,8 @@ const longestName = 6*64 + 2
 // named reports whether a member's name may tell that its value is a secret.
 func named(key string) bool {
 	lower := strings.ToLower(key)
-	return len(key) <= 64 && (strings.HasSuffix(lower, "key") || strings.HasSuffix(lower, "authorization"))
+	return len(key) <= 64 && (strings.HasSuffix(lower, "key") || strings.HasSuffix(lower, "authorization") ||
+		strings.HasSuffix(lower, "cookie") || strings.HasSuffix(lower, "token") || strings.HasSuffix(lower, "secret"))
 }
 
 // roughly is for a document full of secrets, whose making must not hold up a
@@ -91,8 +92,8 @@ func (r *Redactor) roughly(text string) string {
 // suspected is the kind of secret that a text may have; empty: none, or it is a mark.
 func (r *Redactor) suspected(text string) string {
 	could := r.hints.in(text)
-	for i, f := range r.finders {
-		if bit := uint64(1) << i; could&bit != 0 && (r.hints.all&bit != 0 || len(f.find(text, nil)) > 0) {
+	for _, f := range r.finders {
+		if could&f.hint != 0 || f.hint == 0 && len(f.find(text, nil)) > 0 {
 			if name := marks().FindString(text); len(name) == len(text) {
 				return ""
 			}

@@ -69,9 +69,7 @@ var (
 
 // restOfWord is how many bytes of a text could belong to a token that began before.
 func restOfWord(text string) int {
-	if n := strings.IndexFunc(text, func(r rune) bool {
-		return notOfKey(r) && !strings.ContainsRune("-_.~%@", r) || r == '\n' || r == '\r' || r == '\\'
-	}); n >= 0 {
+	if n := strings.IndexFunc(text, func(r rune) bool { return notOfKey(r) && !strings.ContainsRune("-_.~%@", r) }); n >= 0 {
 		return n
 	}
 	return len(text)
@@ -82,16 +80,14 @@ func restOfWord(text string) int {
 // filled up as base64 is, and has no such line behind it is a word of what follows a key
 // that had ended.
 func restOfKey(text string, anotherLine bool) int {
-	const least = 16
-	n := strings.IndexFunc(text, notOfKey)
-	if n < 0 {
-		n = len(text)
+	n := 0
+	if !anotherLine {
+		n = len(text) - len(strings.TrimLeftFunc(text, func(r rune) bool { return !notOfKey(r) }))
 	}
-	if end := keyEnds().FindStringIndex(text); end != nil && end[0] == n {
-		return end[1]
-	}
-	if anotherLine && n < least && !strings.HasSuffix(strings.TrimRight(text[:n], "\r\n"), "=") {
-		return 0
+	body := keyBody{apart: anotherLine}
+	n += body.end(text[n:])
+	if end := keyEnds().FindStringIndex(text[n:]); end != nil && strings.IndexFunc(text[n:n+end[0]], letter) < 0 {
+		return n + end[1]
 	}
 	return n
 }

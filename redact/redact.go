@@ -44,6 +44,8 @@ type Redactor struct {
 type finder struct {
 	name string
 	find func(text string, found []span) []span
+	// hint is its bit of the hints; 0: it has none, and could find something anywhere.
+	hint uint64
 }
 
 // span is a secret's place in a text.
@@ -69,8 +71,7 @@ func New(builtIn []string, own []Pattern, known []string) (*Redactor, error) {
 	}
 	for _, f := range builtIns {
 		if slices.Contains(builtIn, f.name) {
-			r.hints.add(len(r.finders), f.hints)
-			r.finders = append(r.finders, f.finder())
+			r.add(f.finder(), f.allHints())
 		}
 	}
 	if len(own) > maxOwn {
@@ -80,17 +81,23 @@ func New(builtIn []string, own []Pattern, known []string) (*Redactor, error) {
 		if err := p.Check(); err != nil {
 			return nil, err
 		}
-		r.hints.add(len(r.finders), nil)
-		r.finders = append(r.finders, finder{name: p.Name, find: matches(p.Name, p.Expr)})
+		r.add(finder{name: p.Name, find: matches(p.Name, p.Expr, nil)}, nil)
 	}
 	if known = long(known); len(known) > 0 {
-		r.hints.add(len(r.finders), known)
-		r.finders = append(r.finders, finder{name: serverSecret, find: literals(known)})
+		r.add(finder{name: serverSecret, find: literals(known)}, known)
 	}
 	return r, nil
 }
 
-// maxOwn keeps all finders in the bits of one number; each is tried on every text.
+// add takes in a finder, which needs one of the hints, if there are any.
+func (r *Redactor) add(f finder, hints []string) {
+	if len(hints) > 0 {
+		f.hint = r.hints.add(hints)
+	}
+	r.finders = append(r.finders, f)
+}
+
+// maxOwn patterns, as each is tried on every text.
 const maxOwn = 50
 
 // ShortestSecret is the fewest bytes of a known secret that is taken out: shorter
@@ -152,8 +159,9 @@ const short = 4 << 10
 // more of them goes whole.
 const mostHits = 4096
 
-// matches finds what the pattern matches, or its first group.
-func matches(name, expr string) func(string, []span) []span {
+// matches finds what the pattern matches, or its first group, where that is a secret;
+// without is it always is.
+func matches(name, expr string, is func(secret string) bool) func(string, []span) []span {
 	small := asked(expr)
 	large := sync.OnceValue(func() *re2.Regexp { return re2.MustCompile(expr) })
 	return func(text string, found []span) []span {
@@ -171,7 +179,7 @@ func matches(name, expr string) func(string, []span) []span {
 			if len(at) > 2 {
 				from, to = at[2], at[3]
 			}
-			if from < to {
+			if from < to && (is == nil || is(text[from:to])) {
 				found = append(found, span{from, to, name, at[0], at[1]})
 			}
 		}
@@ -217,8 +225,8 @@ func (r *Redactor) settled(text string) string {
 func (r *Redactor) spans(text string) []span {
 	var found []span
 	could := r.hints.in(text)
-	for i, f := range r.finders {
-		if could&(1<<i) != 0 {
+	for _, f := range r.finders {
+		if f.hint == 0 || could&f.hint != 0 {
 			found = f.find(text, found)
 		}
 	}

@@ -230,5 +230,5 @@ func newLog(w io.Writer) *slog.Logger {
 	if terminal.Is(w) {
 		return slog.New(slog.NewTextHandler(w, nil))
 	}
-	return slog.New(slog.NewJSONHandler(w, nil))
+	return slog.New(slog.NewJSONHandler(visibleJSON{w}, nil))
 }

@@ -17,3 +17,14 @@ func (v visible) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// visibleJSON does it with lines of JSON, which stay JSON of the same meaning.
+type visibleJSON struct{ w io.Writer }
+
+// Write implements [io.Writer].
+func (v visibleJSON) Write(p []byte) (int, error) {
+	if _, err := v.w.Write(terminal.InJSON(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

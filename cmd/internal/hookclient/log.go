@@ -56,7 +56,7 @@ func (c *call) failed(cause error, answer string) {
 	if err != nil {
 		return
 	}
-	line = redactor.JSON(line)
+	line = terminal.InJSON(redactor.JSON(line))
 	// A named pipe without a reader is an error then, and no wait.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
