@@ -371,7 +371,17 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	e.missed, e.hearsay = s.missed(j, in.Hook, e)
-	return judge(in.Hook, in.Event.Name, e)
+	v := judge(in.Hook, in.Event.Name, e)
+	v.Evidence.Workspace = string(r.seen(s))
+	return v
+}
+
+// seen is what a hook sees of the directories of its agent.
+func (r *Runner) seen(s sight) Access {
+	if s.unseen != "" && s.projectUnseen != "" {
+		return NoWorkspace
+	}
+	return r.opt.Workspace.Access
 }
 
 // crowded is the verdict of a hook that had no place to run.
