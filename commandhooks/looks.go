@@ -29,13 +29,15 @@ var (
 	imported = regexp.MustCompile(`\b(?:import|from)\s+([^\n;#]*)`)
 	// opens is in a Python text that may come to a file without another module.
 	opens = regexp.MustCompile(`\b(?:open|exec|eval|modules|getattr|globals|vars)\b|__`)
+	// harmless is what of the second many scripts have.
+	harmless = strings.NewReplacer("__name__", "", "__main__", "")
 	// pure are modules that read nothing but what they are handed.
 	pure = []string{"sys", "json", "re", "string", "math", "datetime", "time", "collections", "itertools", "functools", "textwrap", "typing", "enum",
 		"dataclasses", "hashlib", "base64", "html", "shlex", "fnmatch", "unicodedata"}
 )
 
 func pythonLooks(text string) bool {
-	if opens.MatchString(text) {
+	if opens.MatchString(harmless.Replace(text)) {
 		return true
 	}
 	for _, found := range imported.FindAllStringSubmatch(text, -1) {
@@ -94,13 +96,16 @@ func (r *lookReader) may(n syntax.Node) bool {
 	return false
 }
 
-// globs reports whether the shell may make names of files of a word.
+// globs reports whether the shell may make names of files of a word, or of what an
+// expansion that is not quoted holds.
 func globs(w *syntax.Word) bool {
 	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			return strings.ContainsAny(p.Value, "*?[") && w.Lit() != "["
-		case *syntax.ExtGlob:
+		case *syntax.ParamExp:
+			return !p.Length && p.Param.Value != "?" && p.Param.Value != "#"
+		case *syntax.ExtGlob, *syntax.CmdSubst:
 			return true
 		}
 		return false
