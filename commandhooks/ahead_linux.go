@@ -307,6 +307,7 @@ func (w *ahead) memory() int64 {
 func (r *Runner) keepAhead(b *bubblewrap) {
 	dir, ok := b.aheadParent()
 	if !ok {
+		r.status.Ahead = "sandboxes are not started ahead: no temporary directory is one that their user gets to and that no hook sees"
 		return
 	}
 	scratch.Sweep(dir)

@@ -180,6 +180,9 @@ type Status struct {
 	Bash    string `json:"bash"`             // the interpreter's file; empty: none found
 	Python  string `json:"python"`
 	JQ      string `json:"jq"` // empty: scripts find no jq
+	// Ahead is why nothing is started ahead, or forked, though [Options] have a Pool:
+	// why the last start failed. Empty: none did, or there is no Pool.
+	Ahead string `json:"ahead,omitempty"`
 }
 
 // Runner is the [gate.Evaluator] of command hooks. Make one with [New], and
@@ -202,6 +205,7 @@ type Runner struct {
 type keeper interface {
 	answered()                   // a hook has ended
 	waits() (n int, bytes int64) // what waits now
+	trouble() error              // why that is not what should; nil: it is
 	close()
 }
 
@@ -233,6 +237,9 @@ func New(ctx context.Context, opt Options) (*Runner, error) {
 	case Process, Container:
 		r.tools = findTools(ctx, opt, func(string) bool { return true })
 		r.start, r.status.Working = direct{opt: opt, tools: r.tools}.start, true
+		if opt.Pool > 0 {
+			r.status.Ahead = "sandboxes are started ahead in mode bubblewrap alone, and this is mode " + string(opt.Mode)
+		}
 	default:
 		r.status.Mode = Bubblewrap
 		r.enterBubblewrap(ctx)
@@ -328,8 +335,16 @@ func (r *Runner) launch(ctx context.Context, j job, stdio [3]*os.File) (*process
 	return p, failure
 }
 
-// Status is how hooks are run.
-func (r *Runner) Status() Status { return r.status }
+// Status is how hooks are run, as of now.
+func (r *Runner) Status() Status {
+	s := r.status
+	if r.pool != nil {
+		if err := r.pool.trouble(); err != nil {
+			s.Ahead = strings.ReplaceAll(err.Error(), "\n", "; ")
+		}
+	}
+	return s
+}
 
 // Evaluate runs the hook and reads its answer. The end of ctx is the hook's
 // timeout, but for a hook of AX Code, whose own begins when it is started; the
@@ -371,7 +386,17 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	e.missed, e.hearsay = s.missed(j, in.Hook, e)
-	return judge(in.Hook, in.Event.Name, e)
+	v := judge(in.Hook, in.Event.Name, e)
+	v.Evidence.Workspace = string(r.seen(s))
+	return v
+}
+
+// seen is what a hook sees of the directories of its agent.
+func (r *Runner) seen(s sight) Access {
+	if s.unseen != "" && s.projectUnseen != "" {
+		return NoWorkspace
+	}
+	return r.opt.Workspace.Access
 }
 
 // crowded is the verdict of a hook that had no place to run.

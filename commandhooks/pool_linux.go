@@ -2,6 +2,8 @@ package commandhooks
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -23,7 +25,8 @@ type pool struct {
 
 	mu     sync.Mutex
 	shapes map[shapeID]*shape
-	trash  []func() // what the keeper has to clear away
+	failed map[bool]error // the last start's failure, by whether it was to fork; none: it succeeded
+	trash  []func()       // what the keeper has to clear away
 	closed bool
 
 	wake chan struct{}
@@ -67,7 +70,7 @@ const (
 
 func newPool(budget int64, most int, busy func() bool, start func(context.Context, shapeID, job) (waiting, error)) *pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &pool{budget: budget, most: most, busy: busy, start: start, shapes: map[shapeID]*shape{},
+	p := &pool{budget: budget, most: most, busy: busy, start: start, shapes: map[shapeID]*shape{}, failed: map[bool]error{},
 		wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{})}
 	go p.keep(ctx)
 	return p
@@ -257,15 +260,16 @@ func (p *pool) fill(ctx context.Context) bool {
 	}
 	made, err := p.start(ctx, id, s.job)
 	now := time.Now()
-	if err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		s.failed = now
-		return true
-	}
-	made.since = now
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err != nil {
+		if s.failed = now; ctx.Err() == nil {
+			p.failed[s.job.forks] = err
+		}
+		return true
+	}
+	delete(p.failed, s.job.forks)
+	made.since = now
 	if p.shapes[id] != s { // forgotten meanwhile
 		p.trash = append(p.trash, made.end)
 		return true
@@ -307,6 +311,21 @@ func (p *pool) waits() (n int, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.held()
+}
+
+// trouble is why what the last starts were for does not wait; nil: it does, or
+// nothing was to be started.
+func (p *pool) trouble() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	if err := p.failed[false]; err != nil {
+		errs = append(errs, fmt.Errorf("sandboxes are not started ahead: %w", err))
+	}
+	if err := p.failed[true]; err != nil {
+		errs = append(errs, fmt.Errorf("scripts are not forked: %w", err))
+	}
+	return errors.Join(errs...)
 }
 
 // close ends all that waits. Jobs that have begun go on.

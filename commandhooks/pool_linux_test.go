@@ -157,6 +157,34 @@ func TestPool(t *testing.T) {
 				t.Errorf("tried %d times", tried)
 			}
 		}},
+		{"why nothing waits is known until something does", func(t *testing.T) {
+			m := newMade(64<<20, 8)
+			defer m.close()
+			m.err = errors.New("no namespaces")
+			m.come(1, 3, time.Second)
+			if err := m.trouble(); err == nil || err.Error() != "sandboxes are not started ahead: no namespaces" {
+				t.Errorf("trouble is %v", err)
+			}
+			m.err = nil
+			time.Sleep(waitAtMost)
+			m.come(1, 3, time.Second)
+			if err := m.trouble(); err != nil {
+				t.Errorf("trouble is %v", err)
+			}
+		}},
+		{"why nothing forks is known", func(t *testing.T) {
+			m := newMade(64<<20, 8)
+			defer m.close()
+			m.err = errors.New("no namespaces")
+			for range 3 {
+				m.take(shapeID{1}, job{forks: true})
+				m.answered()
+				time.Sleep(time.Second)
+			}
+			if err := m.trouble(); err == nil || err.Error() != "scripts are not forked: no namespaces" {
+				t.Errorf("trouble is %v", err)
+			}
+		}},
 		{"shapes are bounded", func(t *testing.T) {
 			m := newMade(64<<20, 8)
 			defer m.close()

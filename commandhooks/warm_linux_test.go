@@ -262,6 +262,12 @@ func TestNoPlaceForScripts(t *testing.T) {
 	if r.pool != nil {
 		t.Error("sandboxes are started ahead")
 	}
+	if got := r.Status().Ahead; !strings.Contains(got, "no temporary directory") {
+		t.Errorf("ahead: %q", got)
+	}
+	if got := newRunner(t, Options{Pool: 64 << 20, Mode: Process}).Status().Ahead; !strings.Contains(got, "in mode bubblewrap alone, and this is mode process") {
+		t.Errorf("without a sandbox, ahead: %q", got)
+	}
 }
 
 // TestKilledGateLeavesNothingWaiting: the sandboxes end with the gate, and the

@@ -30,7 +30,7 @@ func readHook(o *object, event gate.EventName, level gate.Level) gate.Hook {
 	case gate.CommandHook:
 		checkCommand(o, &h)
 	case gate.RuleHook:
-		o.ours("type")
+		o.oursAs("type", "type: rule", "and Azure SRE Agent refuses the whole spec: its hooks are of type prompt or command") // spec/azure.md 7
 		h.Rules = readRules(o, event)
 	default:
 		checkPrompt(o, &h)

@@ -61,10 +61,16 @@ func (o *object) typed(name string, k kind, want string) *node {
 // ours says of fields that they are the gate's own, for [Extensions].
 func (o *object) ours(names ...string) {
 	for _, name := range names {
-		if n := o.value(name); n != nil && len(o.extensions) < maxFindings {
-			o.extensions = append(o.extensions, gate.Finding{Severity: gate.SeverityError, Path: o.child(name), Line: n.line, Column: n.column,
-				Message: name + " is an extension of stopgate, which Azure SRE Agent does not know"})
-		}
+		o.oursAs(name, name, "which Azure SRE Agent does not know")
+	}
+}
+
+// oursAs says of a field that what it holds is the gate's own, and what Azure makes
+// of that.
+func (o *object) oursAs(name, what, azure string) {
+	if n := o.value(name); n != nil && len(o.extensions) < maxFindings {
+		o.extensions = append(o.extensions, gate.Finding{Severity: gate.SeverityError, Path: o.child(name), Line: n.line, Column: n.column,
+			Message: what + " is an extension of stopgate, " + azure})
 	}
 }
 

@@ -169,7 +169,10 @@ type Evidence struct {
 	Status   int    `json:"status,omitempty"`    // http hooks that were answered
 	Stdout   string `json:"stdout,omitempty"`    // cut to EvidenceBytes; of http hooks the answer's body
 	Stderr   string `json:"stderr,omitempty"`    // cut to EvidenceBytes
-	Steps    []Step `json:"steps,omitempty"`     // prompt hooks: what the judge did, in order
+	// Workspace is what a command hook saw of where its agent works: none, read-only
+	// or read-write; empty in records from before it was kept.
+	Workspace string `json:"workspace,omitempty"`
+	Steps     []Step `json:"steps,omitempty"` // prompt hooks: what the judge did, in order
 	// Of prompt hooks: how sure the judge was that the check is passed, 0 to 1,
 	// where it said so; and what it quotes.
 	Probability *float64 `json:"probability,omitempty"`

@@ -152,6 +152,7 @@ var everyRoute = map[string]rights{
 	"GET /readyz":        {"", "/readyz", "", "", 200, 0},
 	"GET /metrics":       {gate.ReadScope, "/metrics", "", "", 200, -1},
 	"GET /openapi.yaml":  {"", "/openapi.yaml", "", "", 200, 0},
+	"GET /schemas/":      {"", "/schemas/", "", "", 200, 0},
 	"GET /schemas/:file": {"", "/schemas/spec.json", "", "", 200, 0},
 }
 

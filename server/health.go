@@ -21,6 +21,15 @@ func (s *Server) openAPI(c echo.Context) error {
 	return s.send(c, http.StatusOK, "application/yaml", openAPIDocument)
 }
 
+// listSchemas are the paths of all JSON Schemas.
+func (s *Server) listSchemas(c echo.Context) error {
+	paths := []string{}
+	for _, name := range slices.Sorted(maps.Keys(s.opt.Schemas)) {
+		paths = append(paths, "/schemas/"+name+".json")
+	}
+	return s.answer(c, http.StatusOK, map[string][]string{"value": paths})
+}
+
 // getSchema is one JSON Schema, as /schemas/spec.json.
 func (s *Server) getSchema(c echo.Context) error {
 	file, err := segment(c, "file")

@@ -130,6 +130,7 @@ func (s *Server) routes() []route {
 		{get, "/readyz", nil, nil, open, s.readyz},
 		{get, "/metrics", query{{name: "name[]", many: true}}, nil, read(nil), s.getMetrics()},
 		{get, "/openapi.yaml", nil, nil, open, s.openAPI},
+		{get, "/schemas/", nil, nil, open, s.listSchemas},
 		{get, "/schemas/:file", nil, nil, open, s.getSchema},
 	}
 }

@@ -116,8 +116,8 @@ func TestGitHubAction(t *testing.T) {
 		{"all is well", checkedSpec, checkedTests, nil, "", 0, `ok +\tagents/a.test.yaml`},
 		{"a spec has an error", strings.Replace(checkedSpec, "final_output", "final", 1), checkedTests, nil, "Validate", 1, `(?m)^agents/a\.yaml:5:\d+: error: .*"final" is not known`},
 		{"a test fails", checkedSpec, strings.Replace(checkedTests, "block", "allow", 1), nil, "Test", 1, `decision is block, want allow`},
-		{"what Azure does not know", checkedSpec, checkedTests, map[string]string{"strict-azure": "true"}, "Validate", 1, `error: .*rule`},
-		{"a choice that is none", checkedSpec, checkedTests, map[string]string{"strict-azure": "yes"}, "Validate", 64, `neither true nor false`},
+		{"what Azure does not know", checkedSpec, checkedTests, map[string]string{"strict-azure": "true"}, "Validate", 1, `error: .*type: rule is an extension of stopgate, and Azure SRE Agent refuses`},
+		{"a choice that is none", checkedSpec, checkedTests, map[string]string{"strict-azure": "yes"}, "Validate", 64, `strict-azure is "yes", want true or false`},
 		{"a path that looks like a flag", checkedSpec, checkedTests, map[string]string{"path": "--help"}, "Validate", 65, `--help`},
 		{"a path that looks like a command", checkedSpec, checkedTests, map[string]string{"path": "$(touch agents/made)"}, "Validate", 65, `touch`},
 	} {

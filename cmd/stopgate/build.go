@@ -250,6 +250,9 @@ func (a *app) ready(context.Context) map[string]server.Check {
 	if status.Working {
 		checks["sandbox"] = server.Check{OK: true, Reason: "mode " + string(status.Mode)}
 	}
+	if status.Ahead != "" { // hooks run all the same, and later
+		checks["sandbox.pool"] = server.Check{Reason: status.Ahead}
+	}
 	return checks
 }
 

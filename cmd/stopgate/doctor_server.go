@@ -162,6 +162,10 @@ func (d *doctor) examine(s *examined) {
 		message += ", store " + store
 	}
 	d.say(s.name(), severityOK, "", message, "")
+	if pool, reported := ready.Checks["sandbox.pool"]; reported && !pool.OK {
+		d.say(s.name(), gate.SeverityWarning, "", "sandbox.pool: "+s.why("sandbox.pool"),
+			"scripts run all the same, and are slower: mend that, or take pool and python out of the server file's sandbox")
+	}
 }
 
 // examineAgent looks at an agent's hooks.

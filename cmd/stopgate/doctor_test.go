@@ -553,6 +553,22 @@ func TestDoctorKnowsWhatAMissingModelMeans(t *testing.T) {
 	}
 }
 
+// A server that was to have sandboxes started ahead, and has none, says why.
+func TestDoctorTellsWhyNothingIsStartedAhead(t *testing.T) {
+	s := newServiceWith(t, t.TempDir(), fileOf(t, "stopgate.yaml", "sandbox: {mode: process, pool: 64MiB}\n"))
+	s.putAgent("a", `"Stop":[{"type":"command","command":"exit 2"}]`)
+	const why = "sandboxes are started ahead in mode bubblewrap alone, and this is mode process"
+	if status, body := s.do(http.MethodGet, "/readyz", "", nil); status != http.StatusOK || !strings.Contains(string(body), `"sandbox.pool":{"ok":false,"reason":"`+why+`"}`) {
+		t.Errorf("%d %s", status, body)
+	}
+	w := newWorkplace(t)
+	host, _ := install.Find("claude-code")
+	w.install(host, install.Project, install.Target{Server: s.url, Agent: "a"})
+	if out, code := w.doctor(); code != exitDone || !strings.Contains(out, "sandbox.pool: "+why) {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+}
+
 // plant writes a codex entry with a command, and a program of the project's.
 func (w *workplace) plant(command, program string) {
 	w.t.Helper()

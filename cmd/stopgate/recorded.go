@@ -10,8 +10,7 @@ import (
 )
 
 // recordedEvent is the event of a record, as its caller's protocol has it, with as
-// much of the conversation as there was. Where the agent worked is left out: what
-// lies there now is not what lay there then.
+// much of the conversation as there was.
 func recordedEvent(r gate.Record) (ev gate.Event, err error) {
 	if members(r.Payload) == nil {
 		return ev, errors.New("its payload is no JSON object")
@@ -32,7 +31,7 @@ func recordedEvent(r gate.Record) (ev gate.Event, err error) {
 	if err == nil && ev.Name != r.Event {
 		err = fmt.Errorf("its payload is about %.60q, and it is recorded as %.60q", ev.Name, r.Event)
 	}
-	ev.Cwd, ev.TranscriptMark, ev.HostVersion = "", asked.Transcript, cmp.Or(ev.HostVersion, gate.PlainVersion(r.HostVersion))
+	ev.TranscriptMark, ev.HostVersion = asked.Transcript, cmp.Or(ev.HostVersion, gate.PlainVersion(r.HostVersion))
 	return ev, err
 }
 

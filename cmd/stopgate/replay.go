@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +32,7 @@ type replayCommand struct {
 	Follow    bool     `help:"Go on with every evaluation that the server makes from now on, until interrupted."`
 	AllActive bool     `help:"Ask on-demand hooks in every session, not only where they were switched on."`
 	Redacted  bool     `help:"Ask about payloads too out of which secrets were taken: hooks see marks in their place."`
+	Blind     bool     `name:"no-workspace" help:"Ask scripts too that may look at their agent's directory, which they do not see here."`
 	HTTP      bool     `name:"http" help:"Ask http hooks too: they get requests about what happened long ago."`
 	Record    string   `placeholder:"DIR" xor:"recording" help:"Keep every answer of the models in this new directory."`
 	Replay    string   `placeholder:"DIR" xor:"recording" help:"Answer from such a directory, without a model."`
@@ -49,7 +49,7 @@ func (replayCommand) Help() string {
 
 Models are asked, and cost money: try --limit first, keep the answers with --record. Interrupted, it prints what it has.
 
-Exit codes: 0 replayed, 1 spec with errors, or with --exit-code something changed, 64 usage, 65 unreadable input (a line of an export too), nothing to replay, or with --exit-code something that could not be replayed while nothing changed, 69 no server or no model, 70 internal or interrupted.
+Exit codes: 0 replayed, 1 spec with errors, or with --exit-code something changed, 64 usage, 65 unreadable input (a line of an export too), nothing to replay, or with --exit-code something that could not be replayed while nothing changed, 69 no server, or no model where all need one, 70 internal or interrupted.
 
 Examples:
   stopgate replay -f agents --since 30d
@@ -202,24 +202,6 @@ func (d *draft) about(agent string) (specs []*gate.Spec, ok bool) {
 	return append(slices.Clone(d.specs), &gate.Spec{Kind: gate.AgentSpec, Name: agent}), everyone
 }
 
-// models are whom the draft's judges ask about events of that name, of any if it
-// is empty.
-func (d *draft) models(event gate.EventName) []string {
-	names := map[string]bool{}
-	for _, s := range d.specs {
-		for i := range s.Hooks {
-			h := &s.Hooks[i]
-			if h.Type != gate.PromptHook || event != "" && h.Event != event && (event != gate.SubagentStop || h.Event != gate.Stop) {
-				continue
-			}
-			for v := range max(h.Votes, 1) {
-				names[h.Voter(v)] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
 // replayer wires what judges, and opens where the evaluations are.
 func (c replayCommand) replayer(p process, drafts []*draft) (*replayer, error) {
 	// Nothing is kept: of the data directory only what --data names is read.
@@ -227,11 +209,17 @@ func (c replayCommand) replayer(p process, drafts []*draft) (*replayer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Scripts see no workspace: what lies there now is not what lay there then.
+	var workspaces []string
+	if cfg.Sandbox.Workspace != config.WorkspaceNone {
+		workspaces = cfg.Sandbox.WorkspaceRoots
+	}
+	cfg.Sandbox.Workspace, cfg.Sandbox.WorkspaceRoots = config.WorkspaceNone, nil
 	app, err := buildOffline(p.ctx, cfg, commandOptions(cfg, p.getenv), p.getenv)
 	if err != nil {
 		return nil, err
 	}
-	r := &replayer{command: c, app: app, drafts: drafts}
+	r := &replayer{command: c, app: app, drafts: drafts, workspaces: workspaces}
 	if err := r.open(p, cfg); err != nil {
 		r.close()
 		return nil, err

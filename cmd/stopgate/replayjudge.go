@@ -20,26 +20,22 @@ type replayer struct {
 	drafts    []*draft // the draft, and what it is compared with, if that is not the record
 	source    source
 	recording *recording.Recording // nil: neither kept nor replayed
+	shows     *redact.Redactor     // takes secrets out of what is printed
 	hides     *redact.Redactor     // from judges, as the server file says; nil: nothing
+	// workspaces are the roots of those that scripts see by the server file; none:
+	// it lets them see none, or was not given.
+	workspaces []string
+	unfound    atomic.Pointer[error] // why a judge's model is none; nil: none was wanting
 }
 
-// open finds the models that are needed, the recording and the evaluations.
+// open finds the recording and the evaluations.
 func (r *replayer) open(p process, cfg config.Server) (err error) {
 	c := r.command
-	for _, d := range r.drafts {
-		for _, name := range d.models(gate.EventName(c.Event)) {
-			if c.Replay != "" {
-				break
-			}
-			if _, _, err := r.app.models.find(name); err != nil {
-				return exit{exitUnreachable, err}
-			}
-		}
+	if r.shows, err = redactorOf(cfg); err != nil {
+		return err
 	}
 	if cfg.Redaction.ModelInput {
-		if r.hides, err = redactorOf(cfg); err != nil {
-			return err
-		}
+		r.hides = r.shows
 	}
 	if r.source, err = c.source(p, cfg, r.app); err != nil {
 		return err
@@ -80,6 +76,7 @@ const (
 	badLine     = "bad_line"     // a line of an export is no record, or contradicts another
 	badRecord   = "bad_record"   // its payload is no event
 	secretsGone = "redacted"     // hooks would see marks where they saw secrets
+	workspace   = "workspace"    // a script may look at its agent's directory
 	gone        = "gone"         // it was listed, and is not there
 	httpNotSent = "http_hook"    // http hooks are not asked without --http
 	notRecorded = "not_recorded" // the recording does not have the answers
@@ -93,44 +90,53 @@ type again struct {
 	take   *recording.Take          // nil: no recording
 	marked bool                     // secrets were taken out of what hooks are asked, and --redacted does not say to ask all the same
 	first  atomic.Pointer[obstacle] // that a hook has met
+	blind  atomic.Bool              // a script was asked that may have looked at its agent's directory
+}
+
+// judgement is what a draft decides.
+type judgement struct {
+	gate.Decision
+	blind    bool     // scripts may have looked at a directory that they do not see
+	inactive []string // on-demand hooks about the event that were not switched on
 }
 
 // judge is what a draft decides on a recorded evaluation. An error is an
 // [*obstacle], or one that ends the run.
-func (r *replayer) judge(ctx context.Context, d *draft, rec gate.Record) (gate.Decision, error) {
+func (r *replayer) judge(ctx context.Context, d *draft, rec gate.Record) (judgement, error) {
 	a := &again{replayer: r, record: rec, marked: !r.command.Redacted && redact.Marked(rec.Payload)}
 	ev, err := recordedEvent(rec)
 	if err != nil {
-		return gate.Decision{}, &obstacle{Code: badRecord, Message: whole(err)}
+		return judgement{}, &obstacle{Code: badRecord, Message: whole(err)}
 	}
 	g, err := a.gate(d)
 	if err != nil {
-		return gate.Decision{}, err
+		return judgement{}, err
 	}
 	specs, _ := d.about(rec.Agent)
 	if a.marked && slices.ContainsFunc(specs, func(s *gate.Spec) bool { return picksByInput(s, rec) }) {
-		return gate.Decision{}, a.secretsGone()
+		return judgement{}, a.secretsGone()
 	}
 	g.FindAnswer(ctx, &ev)
 	decision, err := g.Decide(ctx, ev, gate.Options{Specs: specs, AllActive: r.command.AllActive})
 	if ctx.Err() != nil {
-		return gate.Decision{}, ctx.Err()
+		return judgement{}, ctx.Err()
 	}
 	if r.recording != nil {
 		if err := r.recording.Err(); err != nil {
-			return gate.Decision{}, exit{exitInternal, err}
+			return judgement{}, exit{exitInternal, err}
 		}
 	}
 	if err != nil {
-		return gate.Decision{}, &obstacle{Code: badRecord, Message: whole(err)}
+		return judgement{}, &obstacle{Code: badRecord, Message: whole(err)}
 	}
 	if o := a.obstacle(decision); o != nil {
-		return gate.Decision{}, o
+		return judgement{}, o
 	}
 	if r.command.Replay != "" {
 		unmeasured(decision)
 	}
-	return decision, nil
+	waivedThen(decision, rec)
+	return judgement{decision, a.blind.Load(), inactive(specs, &ev, decision)}, nil
 }
 
 // unmeasured leaves out how long judges took that were answered from a recording.
@@ -146,10 +152,10 @@ func unmeasured(d gate.Decision) {
 // whose conversation is that of then.
 func (a *again) gate(d *draft) (gate.Gate, error) {
 	options := a.app.judging
-	options.DailyTokens = 0
+	options.DailyTokens, options.Model = 0, a.findModel
 	if a.recording != nil {
 		a.take = a.recording.Take(fmt.Sprintf("%q by %s", a.record.EvaluationID, d.name))
-		if options.Model = a.take.Record(a.app.models.find); a.command.Replay != "" {
+		if options.Model = a.take.Record(a.findModel); a.command.Replay != "" {
 			options.Model = a.take.Replay()
 		}
 	}
@@ -165,11 +171,35 @@ func (a *again) gate(d *draft) (gate.Gate, error) {
 	g.Store, g.Transcripts, g.FindAnswer = newPast(a.record), a, a.findAnswer
 	g.Evaluators = map[gate.HookType]gate.Evaluator{
 		gate.PromptHook:  a.unmarked(a.withConversation(judged, func(*gate.Hook) bool { return true })),
-		gate.CommandHook: a.unmarked(a.withConversation(a.app.runner, scriptReads)),
+		gate.CommandHook: a.unmarked(a.withConversation(a.inNoWorkspace(a.app.runner), scriptReads)),
 		gate.RuleHook:    a.unmarked(a.app.gate.Evaluators[gate.RuleHook]),
 		gate.HTTPHook:    a.unmarked(a.overHTTP(a.app.gate.Evaluators[gate.HTTPHook])),
 	}
 	return g, nil
+}
+
+// findModel finds a model when a judge needs it, and not before.
+func (r *replayer) findModel(name string) (prompthooks.Model, string, error) {
+	model, deployment, err := r.app.models.find(name)
+	if err != nil {
+		r.unfound.CompareAndSwap(nil, &err)
+	}
+	return model, deployment, err
+}
+
+// inactive are the on-demand hooks about an event that were not asked, since the
+// session had not switched them on.
+func inactive(specs []*gate.Spec, ev *gate.Event, d gate.Decision) (names []string) {
+	for _, s := range specs {
+		for i := range s.Hooks {
+			h := &s.Hooks[i]
+			asked := slices.ContainsFunc(d.Hooks, func(v gate.Verdict) bool { return v.Name == h.Name })
+			if (s.Kind == gate.HookSpec || s.Name == ev.Agent) && h.Activation == gate.OnDemand && h.Concerns(ev) && !asked {
+				names = append(names, h.Name)
+			}
+		}
+	}
+	return names
 }
 
 // obstacle is what kept the draft's hooks from being asked; nil: nothing did.

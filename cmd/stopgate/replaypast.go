@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"time"
 
 	"stopgate/gate"
 	"stopgate/wire"
@@ -175,16 +177,18 @@ type past struct {
 	noStore
 	counts   gate.Counts
 	switched map[string]bool
+	waived   bool // an override let the session stop
 }
 
 // newPast takes what an old record does not say from what came of it: a rejected
 // Stop was not the first if the next one was not the second; hooks of the agent
 // level that took part were active.
 func newPast(r gate.Record) past {
+	p := past{switched: map[string]bool{}, waived: slices.ContainsFunc(r.Hooks, overridden)}
 	if r.Asked != nil {
-		return past{counts: r.Asked.Counts(), switched: r.Asked.Switched}
+		p.counts, p.switched = r.Asked.Counts(), r.Asked.Switched
+		return p
 	}
-	p := past{switched: map[string]bool{}}
 	if (r.Event == gate.Stop || r.Event == gate.SubagentStop) && r.Outcome == gate.Block {
 		p.counts.StopRejections = max(r.StopRejectionCount-1, 0)
 		p.counts.PromptRejections = p.counts.StopRejections
@@ -204,3 +208,23 @@ func (p past) Counts(context.Context, gate.LedgerKey) (gate.Counts, gate.Erasure
 
 // Active implements [gate.Activations].
 func (p past) Active(context.Context, string) (map[string]bool, error) { return p.switched, nil }
+
+// Override implements [gate.Overrides]: one that was in force then is.
+func (p past) Override(ctx context.Context, session string) (gate.Override, error) {
+	if !p.waived {
+		return p.noStore.Override(ctx, session)
+	}
+	return gate.Override{Session: session, Agents: []string{"*"}, Until: time.Now().Add(gate.MaxOverride)}, nil
+}
+
+func overridden(v gate.Verdict) bool { return v.Has(gate.Overridden) }
+
+// waivedThen tells of hooks that an override left unasked what it was.
+func waivedThen(d gate.Decision, r gate.Record) {
+	then := slices.IndexFunc(r.Hooks, overridden)
+	for i := range d.Hooks {
+		if then >= 0 && overridden(d.Hooks[i]) {
+			d.Hooks[i].Reason = r.Hooks[then].Reason
+		}
+	}
+}

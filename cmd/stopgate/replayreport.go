@@ -43,22 +43,45 @@ func (w replayRow) print(b *strings.Builder) {
 	if w.Redacted {
 		b.WriteString(" (redacted)")
 	}
-	b.WriteByte('\n')
-	for _, h := range w.Hooks {
-		if !h.Changed {
-			continue
-		}
-		fmt.Fprintf(b, "    %s: %s→%s\n", h.title(), h.Was.told(), h.Now.told())
-		for _, side := range []struct {
-			name string
-			*hookVerdict
-		}{{"was", h.Was}, {"now", h.Now}} {
-			if v := side.hookVerdict; v != nil && v.Reason != "" {
-				fmt.Fprintf(b, "        %s: %s\n", side.name, indented(v.Reason))
-			}
-		}
-		fmt.Fprintf(b, "        %s\n", h.spent())
+	if w.Blind {
+		b.WriteString(" (without its workspace)")
 	}
+	b.WriteByte('\n')
+	told := false
+	for _, h := range w.Hooks {
+		if h.Changed || h.moved() {
+			h.print(b)
+			told = true
+		}
+	}
+	if w.Changed && !told { // the gate itself refused, or does
+		printReasons(b, "    ", w.Was.Reason, w.Now.Reason)
+	}
+}
+
+// moved: it has come to shadow, or from it, so that a verdict that is the same
+// counts otherwise.
+func (h hookChange) moved() bool { return h.Was != nil && h.Now != nil && h.Was.Shadow != h.Now.Shadow }
+
+func (h hookChange) print(b *strings.Builder) {
+	fmt.Fprintf(b, "    %s: %s→%s\n", h.title(), h.Was.told(), h.Now.told())
+	printReasons(b, "        ", h.Was.reason(), h.Now.reason())
+	fmt.Fprintf(b, "        %s\n", h.spent())
+}
+
+func printReasons(b *strings.Builder, indent, was, now string) {
+	for _, side := range [][2]string{{"was", was}, {"now", now}} {
+		if side[1] != "" {
+			fmt.Fprintf(b, "%s%s: %s\n", indent, side[0], indented(side[1]))
+		}
+	}
+}
+
+func (h *hookVerdict) reason() string {
+	if h == nil {
+		return ""
+	}
+	return h.Reason
 }
 
 // title is the hook's name, with the other side's where that is another.
@@ -122,17 +145,35 @@ func (r *replayReport) printEnd(b *strings.Builder) {
 	for _, name := range slices.Sorted(maps.Keys(r.Missing)) {
 		fmt.Fprintf(b, "The draft has no hook %q, which took part in %s: give its file too, or it is its absence that is compared.\n", name, plural(r.Missing[name], "evaluation"))
 	}
+	r.printInactive(b)
 	r.printObstacles(b)
 	if r.Repeated > 0 {
 		fmt.Fprintf(b, "Left out: %s of the export that another has, word for word (%s).\n", plural(r.Repeated, "line"), r.again.first)
 	}
 	if r.More {
-		fmt.Fprintf(b, "There are more: this is of the first %d (--limit).\n", r.Found)
+		fmt.Fprintf(b, "There are more: this is of the %s %d (--limit).\n", r.order, r.Found)
 	}
 	if r.Partial {
 		b.WriteString("PARTIAL: interrupted.\n")
 	}
 	fmt.Fprintln(b, r.line())
+}
+
+func (r *replayReport) printInactive(b *strings.Builder) {
+	if len(r.Inactive) == 0 {
+		return
+	}
+	were := "were"
+	if len(r.Inactive) == 1 {
+		were = "was"
+	}
+	fmt.Fprintf(b, "%s %s not active in these sessions: --all-active asks everywhere", plural(len(r.Inactive), "on-demand hook"), were)
+	mark := " ("
+	for _, name := range slices.Sorted(maps.Keys(r.Inactive)) {
+		fmt.Fprintf(b, "%s%q in %s", mark, name, plural(r.Inactive[name], "evaluation"))
+		mark = ", "
+	}
+	b.WriteString(").\n")
 }
 
 // printObstacles says of each kind what the first of it was, and of lines of an
@@ -173,6 +214,9 @@ func (r *replayReport) line() string {
 	}
 	if r.Redacted > 0 {
 		text += fmt.Sprintf("; in %d of them hooks saw marks in the place of secrets", r.Redacted)
+	}
+	if r.Blind > 0 {
+		text += fmt.Sprintf("; in %d of them scripts may have looked at a workspace, which they had not here", r.Blind)
 	}
 	if r.OtherAgents > 0 {
 		text += fmt.Sprintf("; %d are of agents that the draft says nothing of", r.OtherAgents)

@@ -18,7 +18,12 @@ type replayRow struct {
 	// Obstacle: it could not be replayed, and Was, Now and Hooks are missing.
 	Obstacle *obstacle `json:"obstacle,omitempty"`
 	// Redacted: hooks were asked about a payload with marks in the place of secrets.
-	Redacted bool         `json:"redacted,omitempty"`
+	Redacted bool `json:"redacted,omitempty"`
+	// Blind: scripts were asked that may have looked at their agent's directory,
+	// which they may have seen then.
+	Blind bool `json:"without_workspace,omitempty"`
+	// Inactive are on-demand hooks of the draft that were not switched on.
+	Inactive []string     `json:"inactive_hooks,omitempty"`
 	Changed  bool         `json:"changed"`
 	Was      *replaySide  `json:"was,omitempty"`
 	Now      *replaySide  `json:"now,omitempty"`
@@ -59,19 +64,32 @@ func rowOf(r gate.RecordSummary) replayRow {
 }
 
 // compare fills in what was, and is, decided. Reasons alone are no change: a model
-// words the same thing otherwise each time. Of what has not changed none is kept.
+// words the same thing otherwise each time.
 func (w *replayRow) compare(was, now gate.Decision, names hookNames) {
 	w.Was, w.Now = sideOf(was), sideOf(now)
 	w.Hooks = pairs(was.Hooks, now.Hooks, names)
 	w.Changed = was.Outcome != now.Outcome || slices.ContainsFunc(w.Hooks, func(h hookChange) bool { return h.Changed })
-	if w.Changed {
-		return
+}
+
+// eachText has every text of the row that a hook, an agent or a model may have
+// worded go through f.
+func (w *replayRow) eachText(f func(string) string) {
+	if w.Obstacle != nil {
+		o := *w.Obstacle
+		o.Message, w.Obstacle = f(o.Message), &o
 	}
-	w.Was.Reason, w.Now.Reason = "", ""
+	for _, s := range []*replaySide{w.Was, w.Now} {
+		if s != nil {
+			s.Reason = f(s.Reason)
+		}
+	}
 	for _, h := range w.Hooks {
 		for _, v := range []*hookVerdict{h.Was, h.Now} {
-			if v != nil {
-				v.Reason = ""
+			if v == nil {
+				continue
+			}
+			if v.Reason = f(v.Reason); v.Failure != nil {
+				v.Failure = &gate.Failure{Code: v.Failure.Code, Message: f(v.Failure.Message)}
 			}
 		}
 	}

@@ -48,9 +48,7 @@ func (r *replayer) all(p process) error {
 	}
 	report.Partial, report.again = err != nil, r.source.repeated()
 	report.Repeated = report.again.n
-	slices.SortStableFunc(report.Evaluations, func(a, b replayRow) int {
-		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.EvaluationID, b.EvaluationID))
-	})
+	inOrder(report.Evaluations)
 	printed := report.print
 	if r.command.JSON {
 		printed = func(w io.Writer) error { return printJSON(w, report) }
@@ -65,6 +63,8 @@ func (r *replayer) verdict(report *replayReport) error {
 	switch {
 	case report.Found == 0:
 		return exit{exitInput, errors.New("no evaluation is picked by these filters")}
+	case report.Replayed == 0 && r.unfound.Load() != nil && report.Obstacles[string(gate.ModelUnavailable)] == failed:
+		return exit{exitUnreachable, fmt.Errorf("nothing was replayed: %w", *r.unfound.Load())}
 	case report.Replayed == 0:
 		return exit{exitInput, errors.New("nothing was replayed")}
 	case r.command.ExitCode && report.Changed > 0:
@@ -170,22 +170,26 @@ func (r *replayer) row(ctx context.Context, job found) (row replayRow, other boo
 		return row, true, nil
 	}
 	rec, err := job.read(ctx)
-	var now, was gate.Decision
+	var now, was judgement
 	if err == nil {
 		now, err = r.judge(ctx, r.drafts[0], rec)
 	}
-	if was = rec.Decision; err == nil && len(r.drafts) > 1 {
+	if was.Decision = rec.Decision; err == nil && len(r.drafts) > 1 {
 		names.was = r.drafts[1].hooks
 		was, err = r.judge(ctx, r.drafts[1], rec)
 	}
 	if o, ok := errors.AsType[*obstacle](err); ok {
-		row.Obstacle = o
-		return row, false, nil
-	}
-	if err == nil {
-		row.compare(was, now, names)
+		row.Obstacle, err = o, nil
+	} else if err == nil {
+		row.compare(was.Decision, now.Decision, names)
 		row.Redacted = len(now.Hooks) > 0 && redact.Marked(rec.Payload)
+		row.Blind, row.Inactive = now.blind || was.blind, now.inactive
 	}
+	told := r.shows.Text // of an old record, or of what scripts say of its payload
+	if !row.Changed && row.Obstacle == nil && !r.command.JSON {
+		told = func(string) string { return "" } // it is not printed, and need not be kept
+	}
+	row.eachText(told)
 	return row, false, err
 }
 
@@ -210,22 +214,21 @@ func (r *replayer) follow(p process) error {
 		return stopped(p.ctx, err)
 	}
 	fmt.Fprintln(p.stderr, "Following; Ctrl-C ends it and sums up.")
-	err = r.replay(p.ctx, news.list(p.ctx), func(row replayRow, other bool) {
-		if report.Found++; other {
-			report.OtherAgents++
-			return
+	for fresh := range news.each(p.ctx) {
+		var rows []replayRow
+		err = r.replay(p.ctx, eachOf(fresh), func(row replayRow, other bool) {
+			if report.Found++; other {
+				report.OtherAgents++
+				return
+			}
+			report.add(row, r.drafts[0])
+			rows = append(rows, row)
+		})
+		inOrder(rows)
+		r.tell(p.stdout, rows)
+		if err != nil && p.ctx.Err() == nil {
+			return err
 		}
-		report.add(row, r.drafts[0])
-		if r.command.JSON {
-			_ = printJSONLine(p.stdout, row) // whoever reads it has gone, and ends us
-			return
-		}
-		var b strings.Builder
-		row.print(&b)
-		_, _ = io.WriteString(p.stdout, b.String())
-	})
-	if p.ctx.Err() == nil {
-		return err
 	}
 	if !r.command.JSON {
 		var b strings.Builder
@@ -240,6 +243,26 @@ func (r *replayer) follow(p process) error {
 	return r.verdict(report)
 }
 
+// inOrder sorts rows by when their evaluations began.
+func inOrder(rows []replayRow) {
+	slices.SortStableFunc(rows, func(a, b replayRow) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.EvaluationID, b.EvaluationID))
+	})
+}
+
+// tell prints rows as they come. Whoever reads them and has gone ends us.
+func (r *replayer) tell(to io.Writer, rows []replayRow) {
+	for _, row := range rows {
+		if r.command.JSON {
+			_ = printJSONLine(to, row) // whoever reads it has gone, and ends us
+			continue
+		}
+		var b strings.Builder
+		row.print(&b)
+		_, _ = io.WriteString(to, b.String())
+	}
+}
+
 // newsOf lists evaluations that were not there before. They are listed by when
 // they began, so that what ends late stands among what is known.
 type newsOf struct {
@@ -247,22 +270,25 @@ type newsOf struct {
 	filter gate.RecordFilter
 	said   func(error) // of a server that is away for a while
 	known  map[string]time.Time
+	looked time.Time // last
 }
 
 // begin takes what is there for known.
 func (n *newsOf) begin(ctx context.Context) error {
-	n.known = map[string]time.Time{}
+	n.known, n.looked = map[string]time.Time{}, time.Now()
 	_, err := n.next(ctx)
 	return err
 }
 
 // next is what is new, oldest first.
 func (n *newsOf) next(ctx context.Context) ([]found, error) {
-	n.filter.Since = time.Now().Add(-followBack)
+	now := time.Now()
+	n.filter.Since = n.looked.Add(-followBack) // judges of what came before may have taken long
 	items, err := collect(n.source.list(ctx, n.filter, maxReplayed))
 	if err != nil {
 		return nil, err
 	}
+	n.looked = now
 	for id, at := range n.known {
 		if at.Before(n.filter.Since.Add(-followBack)) { // the server's clock may be another
 			delete(n.known, id)
@@ -278,9 +304,9 @@ func (n *newsOf) next(ctx context.Context) ([]found, error) {
 	return fresh, nil
 }
 
-// list ends with ctx.
-func (n *newsOf) list(ctx context.Context) iter.Seq2[found, error] {
-	return func(yield func(found, error) bool) {
+// each is what every look finds, until ctx ends.
+func (n *newsOf) each(ctx context.Context) iter.Seq[[]found] {
+	return func(yield func([]found) bool) {
 		for {
 			select {
 			case <-ctx.Done():
@@ -291,10 +317,8 @@ func (n *newsOf) list(ctx context.Context) iter.Seq2[found, error] {
 			if err != nil && ctx.Err() == nil {
 				n.said(err)
 			}
-			for _, item := range fresh {
-				if !yield(item, nil) {
-					return
-				}
+			if len(fresh) > 0 && !yield(fresh) {
+				return
 			}
 		}
 	}

@@ -17,7 +17,8 @@ type replayReport struct {
 	More     bool `json:"more"`    // there are others, beyond --limit
 	Repeated int  `json:"repeated_lines"`
 	Replayed int  `json:"replayed"`
-	Redacted int  `json:"redacted"` // of them, with marks in the place of secrets
+	Redacted int  `json:"redacted"`          // of them, with marks in the place of secrets
+	Blind    int  `json:"without_workspace"` // of them, where scripts may have looked at one then
 	Changed  int  `json:"changed"`
 	// Decisions are those that changed, as "block→allow".
 	Decisions map[string]int `json:"decisions"`
@@ -27,6 +28,9 @@ type replayReport struct {
 	OtherAgents int `json:"other_agents"`
 	// Missing are hooks that took part and that the draft does not have.
 	Missing map[string]int `json:"missing_hooks"`
+	// Inactive are on-demand hooks of the draft, with in how many evaluations they
+	// were not switched on.
+	Inactive map[string]int `json:"inactive_hooks"`
 	// Renamed are hooks of the draft by the names with which they are compared; see
 	// [pairs].
 	Renamed     map[string][]string   `json:"renamed_hooks"`
@@ -34,6 +38,7 @@ type replayReport struct {
 	Evaluations []replayRow           `json:"evaluations"`
 
 	again repeats
+	order string // in which the list is cut: "newest", or "first"
 }
 
 // hookTally sums up one hook.
@@ -75,9 +80,12 @@ func (t *sideTally) add(v *hookVerdict) {
 
 func (r *replayer) newReport() *replayReport {
 	report := &replayReport{Compared: "record", Recorded: r.command.Replay != "", Decisions: map[string]int{}, Obstacles: map[string]int{},
-		Missing: map[string]int{}, Renamed: map[string][]string{}, Hooks: map[string]*hookTally{}, Evaluations: []replayRow{}}
+		Missing: map[string]int{}, Inactive: map[string]int{}, order: "newest", Renamed: map[string][]string{}, Hooks: map[string]*hookTally{}, Evaluations: []replayRow{}}
 	if len(r.drafts) > 1 {
 		report.Compared = "against"
+	}
+	if r.command.From != "" {
+		report.order = "first"
 	}
 	return report
 }
@@ -91,6 +99,12 @@ func (r *replayReport) add(w replayRow, draft *draft) {
 	r.Replayed++
 	if w.Redacted {
 		r.Redacted++
+	}
+	if w.Blind {
+		r.Blind++
+	}
+	for _, name := range w.Inactive {
+		r.Inactive[name]++
 	}
 	if w.Changed {
 		r.Changed++

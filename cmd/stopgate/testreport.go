@@ -158,8 +158,7 @@ func makeRoom(report string) error {
 	about, err := os.Lstat(report)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		_, err = os.Stat(filepath.Dir(report))
-		return err
+		return os.MkdirAll(filepath.Dir(report), 0o755)
 	case err != nil:
 		return err
 	case about.IsDir():
