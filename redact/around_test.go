@@ -46,7 +46,7 @@ func (k *kept) Session(_ context.Context, id string) (gate.SessionState, error) 
 }
 
 func (k *kept) Records(context.Context, gate.RecordFilter) ([]gate.RecordSummary, string, error) {
-	return []gate.RecordSummary{{Reason: "ask jane@example.com"}}, "next", nil
+	return []gate.RecordSummary{{Reason: "ask jane@example.com", GateError: &gate.Failure{Code: gate.Internal, Message: "ask jane@example.com"}}}, "next", nil
 }
 
 // Commit settles twice, as a store does when counts have changed meanwhile.
