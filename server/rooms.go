@@ -33,9 +33,14 @@ const (
 // amounts are of each kind.
 type amounts [roomKinds]int64
 
-// standstill is how long a body may stand still and keep its room when another needs
-// it: longer than a packet that is sent a second time takes.
-const standstill = time.Second
+const (
+	// standstill is how long a body may stand still and keep its room when another's
+	// request needs it: longer than a packet that is sent a second time takes.
+	standstill = time.Second
+	// ownStandstill is the same before one of its own credential: an agent has its
+	// host's event let go by on_gate_error if its own bodies keep the room from it.
+	ownStandstill = 100 * time.Millisecond
+)
 
 // payer is the credential, or the address, that requests are counted to.
 type payer struct {
@@ -152,27 +157,27 @@ func (g *guest) release() {
 func (r *rooms) makeRoom(g *guest, kind roomKind, n int64) bool {
 	ownFits := func() bool { return g.payer.held[kind]+n <= r.share[kind] }
 	fits := func() bool { return r.held[kind]+n <= r.limit[kind] }
-	for !ownFits() && r.displace(g, g.payer) {
+	for !ownFits() && r.displace(g, g.payer, ownStandstill) {
 	}
 	if !ownFits() {
 		return false
 	}
 	for _, p := range r.payers {
-		for !fits() && r.displace(g, p) {
+		for !fits() && r.displace(g, p, standstill) {
 		}
 	}
 	return fits()
 }
 
 // displace has the guest of a payer give way whose body has stood still the longest,
-// and too long; never g itself. Under mu.
-func (r *rooms) displace(g *guest, p *payer) bool {
+// and for so long; never g itself. Under mu.
+func (r *rooms) displace(g *guest, p *payer, still time.Duration) bool {
 	first := p.coming.Front()
 	if first == nil {
 		return false
 	}
 	other := first.Value.(*guest)
-	if other == g || time.Since(other.moved) < standstill {
+	if other == g || time.Since(other.moved) < still {
 		return false
 	}
 	other.gone = true

@@ -89,7 +89,7 @@ func TestNoKeyShutsOutAnother(t *testing.T) {
 				for _, size := range []int{1, 5 * smallBody} {
 					w.must(t, 200, "POST", "/v1/evaluate", longStop(size), as("theirs"))
 				}
-				time.Sleep(standstill)
+				time.Sleep(ownStandstill)
 				for _, size := range []int{1, 5 * smallBody} {
 					rec := w.must(t, 200, "POST", "/v1/evaluate", longStop(size), as("mine"))
 					if got := fields(t, rec)["decision"]; got != "block" {
@@ -180,6 +180,42 @@ func TestShares(t *testing.T) {
 		want := []string{"a6 yes", "a1 no more", "b2 yes", "b1 no", "a30 yes", "a1 no more", "b10 yes", "c1 no", "a41 no more", "a40 yes", "b40 yes", "c1 no"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Where several have taken all there is, who stands still gives way to anybody.
+func TestWhoStandsStillGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRooms(Limits{InFlight: 4, BufferedBytes: 80})
+		var gone []string
+		enter := func(name string) *guest { return r.enter(name, func() { gone = append(gone, name) }) }
+		a, b, c := enter("a"), enter("b"), enter("c")
+		for _, g := range []*guest{a, b} {
+			if err := g.take(largeRoom, 40); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(standstill / 2)
+		b.progress()
+		if err := c.take(largeRoom, 1); err == nil {
+			t.Error("nobody has stood still for long, and there was room")
+		}
+		time.Sleep(standstill / 2)
+		if err := c.take(largeRoom, 1); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"a"}, gone); diff != "" {
+			t.Errorf("gave way (-want +got):\n%s", diff)
+		}
+		if gate.CodeOf(a.arrived()) != gate.CodeOverloaded || gate.CodeOf(a.take(placeRoom, 1)) != gate.CodeOverloaded {
+			t.Error("who gave way is let go on")
+		}
+		for _, g := range []*guest{a, b, c} {
+			g.leave()
+		}
+		if r.held != (amounts{}) || len(r.payers) != 0 {
+			t.Errorf("%v is held by %d", r.held, len(r.payers))
 		}
 	})
 }
