@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t testing.TB) gate.Store) {
 		{"HostileValues", hostileValues},
 		{"Concurrency", concurrency},
 		{"Outbox", outbox},
+		{"OutboxAside", outboxAside},
 		{"OutboxErased", outboxErased},
 		{"OutboxConcurrently", outboxConcurrently},
 		{"Failures", failures},
