@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t testing.TB) gate.Store) {
 		{"SpecOrder", specOrder},
 		{"Activations", activations},
 		{"Overrides", overrides},
+		{"OverridesOfRevokedKey", overridesOfRevokedKey},
 		{"Idempotency", idempotency},
 		{"LostReservation", lostReservation},
 		{"Sessions", sessions},
