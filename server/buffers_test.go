@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -56,7 +57,7 @@ func TestFill(t *testing.T) {
 			}
 			text := strings.Repeat("ab", n)[:n]
 			for name, r := range map[string]io.Reader{"whole": strings.NewReader(text), "in halves": iotest.HalfReader(strings.NewReader(text)), "end with data": iotest.DataErrReader(strings.NewReader(text))} {
-				body := s.newComing(echo.New().NewContext(httptest.NewRequest("POST", "/", r), httptest.NewRecorder()))
+				body := s.newComing(echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", r), httptest.NewRecorder()))
 				buf := s.buffer()
 				err := fill(buf, body, limit)
 				if (err == nil) != fits || fits && buf.String() != text {
