@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"stopgate/store/postgres":        {"stopgate/gate", "stopgate/store/record"},
 	"stopgate/store/sqlite":          {"stopgate/gate", "stopgate/store/record", "stopgate/internal/durable"},
 	"stopgate/store/storetest":       {"stopgate/gate"},
-	"stopgate/server":                {"stopgate/gate", "stopgate/internal/loopback", "stopgate/internal/nearest"},
+	"stopgate/server":                {"stopgate/gate", "stopgate/internal/jsonscan", "stopgate/internal/loopback", "stopgate/internal/nearest"},
 	"stopgate/internal/contract":     {},
 	"stopgate/internal/datadir":      {},
 	"stopgate/internal/durable":      {},

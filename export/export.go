@@ -8,9 +8,10 @@
 // Each record reaches each sink at least once: the store's outbox has it from its
 // commit until the sink has said that it keeps it, whoever is killed in between.
 // What comes twice has the same evaluation_id. Nothing here drops a record: a sink
-// that refuses one is asked again for as long as the store has it, and what comes
-// after it waits. That shows in [State], and decides nothing: no decision waits
-// for a sink.
+// that fails is asked again for as long as the store has what it lacks. One record
+// that the sink refuses for what it is ([Refusal]), alone and a few times, is set aside
+// in the outbox, until somebody has it sent again, and those after it go on. All that
+// shows in [State], and decides nothing: no decision waits for a sink.
 //
 // A session's records are sent in the order of their commits.
 package export
@@ -37,6 +38,13 @@ type Sink interface {
 	// soon after ctx has ended.
 	Send(ctx context.Context, records []gate.Record, lines [][]byte) error
 	Close() error
+}
+
+// Refusal is an error of [Sink.Send] that may say that what was sent is at fault,
+// and would be refused each time, where every other says that the sink is.
+type Refusal interface {
+	error
+	RecordsAtFault() bool
 }
 
 // Named is a sink with the name that the outbox knows it by.
@@ -69,6 +77,9 @@ const (
 	// is twice the one before.
 	firstPause = time.Second
 	lastPause  = time.Minute
+	// refusals are how often a sink may refuse one record before that is set aside:
+	// over some three seconds, for which all others wait.
+	refusals = 3
 	// stateEvery is how often the outbox is asked for what is pending.
 	stateEvery = 10 * time.Second
 	// keepEvery is how often the outbox is told that the sinks are in use.
@@ -203,10 +214,16 @@ type sending struct {
 	outbox    gate.Outbox
 	holder    string
 	log       *slog.Logger
-	most      int // records of the next batch: fewer after a failure, which one of them may have caused
+	most      int   // records of the next batch: fewer after a failure, which one of them may have caused
+	refused   int64 // place of the record that it refused last, alone, and how often
+	times     int
 	delivered atomic.Uint64
 	failures  atomic.Uint64
 }
+
+// errGoOn says that the sink answers, and is sent another batch at once: a smaller
+// one, or without the record that was set aside.
+var errGoOn = errors.New("some records are refused")
 
 // run sends until soft ends; hard ends what is on its way.
 func (s *sending) run(soft, hard context.Context) {
@@ -218,6 +235,8 @@ func (s *sending) run(soft, hard context.Context) {
 		switch {
 		case soft.Err() != nil:
 			return
+		case errors.Is(err, errGoOn):
+			pause = firstPause
 		case err != nil:
 			if !failing {
 				s.log.Warn("records cannot be delivered: they are kept, and tried again", "error", err)
@@ -253,7 +272,7 @@ func (s *sending) round(soft, hard context.Context) (int, error) {
 	if err := s.send(ctx, b); err != nil {
 		s.failures.Add(1)
 		s.most = max(1, len(b.places)/2)
-		return 0, err
+		return 0, s.judge(hard, b, err)
 	}
 	s.most = min(2*s.most, batchRecords)
 	if err := s.outbox.Delivered(hard, s.Name, b.places); err != nil { // and so it gets them twice
@@ -261,6 +280,30 @@ func (s *sending) round(soft, hard context.Context) (int, error) {
 	}
 	s.delivered.Add(uint64(len(b.places)))
 	return len(b.places), nil
+}
+
+// judge finds out whether a record or the sink is at fault, and sets the record aside
+// that has been refused often enough.
+func (s *sending) judge(ctx context.Context, b batch, err error) error {
+	var refusal Refusal
+	switch {
+	case !errors.As(err, &refusal) || !refusal.RecordsAtFault():
+		return err
+	case len(b.places) > 1:
+		return errGoOn
+	case s.refused != b.places[0]:
+		s.refused, s.times = b.places[0], 0
+	}
+	id := slog.String("evaluation_id", b.records[0].EvaluationID)
+	if s.times++; s.times < refusals {
+		s.log.Warn("record is refused by the sink, and tried again", id, slog.Any("error", err))
+		return err
+	}
+	if failed := s.outbox.SetAside(ctx, s.Name, b.places[0]); failed != nil {
+		return failed
+	}
+	s.log.Error("record is set aside, since the sink refuses it: stopgate export --aside has it", id, slog.Any("error", err))
+	return errGoOn
 }
 
 // send keeps a panic of a sink from the process.

@@ -23,6 +23,7 @@ import (
 type memory struct {
 	mu       sync.Mutex
 	pending  []gate.Delivery
+	aside    []gate.Delivery
 	kept     int
 	released bool
 	failing  error
@@ -67,6 +68,20 @@ func (m *memory) Delivered(_ context.Context, _ string, places []int64) error {
 	return m.failing
 }
 
+func (m *memory) SetAside(_ context.Context, _ string, place int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pending = slices.DeleteFunc(m.pending, func(d gate.Delivery) bool {
+		if d.Place == place && m.failing == nil {
+			m.aside = append(m.aside, d)
+		}
+		return d.Place == place && m.failing == nil
+	})
+	return m.failing
+}
+
+func (m *memory) SendAgain(context.Context, string) (int64, error) { panic("not asked here") }
+
 func (m *memory) ReleaseSink(context.Context, string, string) error {
 	m.released = true
 	return nil
@@ -75,7 +90,7 @@ func (m *memory) ReleaseSink(context.Context, string, string) error {
 func (m *memory) SinkStates(context.Context) ([]gate.SinkState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return []gate.SinkState{{Name: "s", Pending: int64(len(m.pending)), Dropped: 3}}, nil
+	return []gate.SinkState{{Name: "s", Pending: int64(len(m.pending)), Aside: int64(len(m.aside)), Dropped: 3}}, nil
 }
 
 // sink is a function.
@@ -188,6 +203,53 @@ func TestWhatARecordSpoils(t *testing.T) {
 			t.Errorf("%d were sent, want 100", len(got))
 		}
 	})
+}
+
+// TestWhatASinkRefusesIsSetAside: a status that is about the record lets it be sent
+// alone, a few times, and then those after it; every other keeps all of them waiting.
+func TestWhatASinkRefusesIsSetAside(t *testing.T) {
+	for status, aside := range map[int]bool{400: true, 413: true, 422: true, 301: false, 401: false, 403: false, 404: false, 408: false, 429: false, 500: false, 503: false} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &memory{}
+				for n := range 600 {
+					m.put(recordOf(n))
+				}
+				var got []string
+				alone, first, last := 0, time.Time{}, time.Time{}
+				e := start(t, m, sink(func(_ context.Context, records []gate.Record) error {
+					if slices.ContainsFunc(records, func(r gate.Record) bool { return r.EvaluationID == "70" }) {
+						if len(records) == 1 {
+							if alone++; alone == 1 {
+								first = time.Now()
+							}
+							last = time.Now()
+						}
+						return fmt.Errorf("wrapped: %w", refusedWith(status))
+					}
+					for _, r := range records {
+						got = append(got, r.EvaluationID)
+					}
+					return nil
+				}))
+				pass(time.Minute)
+				state := e.States()[0]
+				stop(t, e)
+				if !aside {
+					if len(m.aside) != 0 || len(got) > 70 || state.Aside != 0 {
+						t.Errorf("%d sent, set aside: %v", len(got), m.aside)
+					}
+					return
+				}
+				if len(m.aside) != 1 || m.aside[0].Record.EvaluationID != "70" || len(got) != 599 || state.Aside != 1 || state.Pending != 0 || state.Delivered != 599 {
+					t.Errorf("%d sent, set aside: %v, state %+v", len(got), m.aside, state)
+				}
+				if took := last.Sub(first); alone != refusals || took < time.Second || took > 5*time.Second {
+					t.Errorf("it was tried %d times in %s", alone, took)
+				}
+			})
+		})
+	}
 }
 
 func TestFailuresArePacedAndPanicsAreFailures(t *testing.T) {

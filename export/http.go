@@ -80,7 +80,20 @@ func (h *HTTP) Send(ctx context.Context, _ []gate.Record, lines [][]byte) error 
 		return fmt.Errorf("export: the answer broke off: %w", err)
 	}
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("export: it was answered with status %d", resp.StatusCode)
+		return refusedWith(resp.StatusCode)
 	}
 	return nil
+}
+
+// refusedWith is a status that confirms nothing.
+type refusedWith int
+
+func (status refusedWith) Error() string {
+	return fmt.Sprintf("export: it was answered with status %d", int(status))
+}
+
+// RecordsAtFault implements [Refusal]. Any other status is about who sends, how often,
+// or the sink itself.
+func (status refusedWith) RecordsAtFault() bool {
+	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
 }

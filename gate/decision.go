@@ -98,7 +98,7 @@ func (p *Payload) UnmarshalJSON(b []byte) error {
 func (r Record) Summary() RecordSummary {
 	s := RecordSummary{EvaluationID: r.EvaluationID, Time: r.Time, Agent: r.Agent, Session: r.Session,
 		Event: r.Event, Protocol: r.Protocol, HostVersion: r.HostVersion, HostUntried: r.HostUntried,
-		Tool: r.Tool, Decision: r.Outcome, Reason: r.Reason, Forced: r.Forced, Degraded: r.Degraded, DryRun: r.DryRun, DurationMS: r.DurationMS,
+		Tool: r.Tool, Decision: r.Outcome, Reason: r.Reason, Forced: r.Forced, Degraded: r.Degraded, GateError: r.GateError, DryRun: r.DryRun, DurationMS: r.DurationMS,
 		Hooks: make([]HookSummary, len(r.Hooks))}
 	for i, v := range r.Hooks {
 		s.Hooks[i] = HookSummary{Name: v.Name, Dialect: v.Dialect, Outcome: v.Outcome, Shadow: v.Shadow, Notes: v.Notes}
@@ -121,6 +121,7 @@ type RecordSummary struct {
 	Reason       string        `json:"reason"`
 	Forced       bool          `json:"forced"`
 	Degraded     bool          `json:"degraded"`
+	GateError    *Failure      `json:"gate_error,omitempty"`
 	DryRun       bool          `json:"dry_run"`
 	DurationMS   int64         `json:"duration_ms"`
 	Hooks        []HookSummary `json:"hooks"`

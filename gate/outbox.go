@@ -24,6 +24,11 @@ type Outbox interface {
 	// are stored. Of several callers of one sink only one is given any: who takes
 	// is that caller until it takes no more for the length of the lease.
 	Undelivered(ctx context.Context, sink string, who Lease, see func(Delivery) (more bool)) error
+	// SetAside says that the sink refuses that record itself: it lacks it still, but
+	// Undelivered does not hand it any more.
+	SetAside(ctx context.Context, sink string, place int64) error
+	// SendAgain ends that for all of a sink, and answers for how many.
+	SendAgain(ctx context.Context, sink string) (int64, error)
 	// Delivered says that the sink has those.
 	Delivered(ctx context.Context, sink string, places []int64) error
 	// ReleaseSink ends a lease early.
@@ -51,7 +56,8 @@ type Delivery struct {
 // SinkState is how far a sink is.
 type SinkState struct {
 	Name    string
-	Pending int64     // records that it lacks
-	Oldest  time.Time // of the first of them; zero: it lacks none
+	Pending int64     // records that it lacks, but for those set aside
+	Aside   int64     // records that are set aside
+	Oldest  time.Time // of the first that is pending; zero: none is
 	Dropped int64     // records that were deleted by their age or size before it had them
 }

@@ -139,6 +139,7 @@ type RecordFilter struct {
 	Event        EventName
 	Decision     Outcome
 	Hook         string    // name of a hook that took part
+	Aside        string    // name of a sink for which it is set aside (see [Outbox])
 	Since, Until time.Time // since inclusive, until exclusive
 	DryRun       *bool     // nil: dry runs and others
 	Limit        int       // 1…1000; 0 = 100

@@ -46,7 +46,7 @@ func (k *kept) Session(_ context.Context, id string) (gate.SessionState, error) 
 }
 
 func (k *kept) Records(context.Context, gate.RecordFilter) ([]gate.RecordSummary, string, error) {
-	return []gate.RecordSummary{{Reason: "ask jane@example.com"}}, "next", nil
+	return []gate.RecordSummary{{Reason: "ask jane@example.com", GateError: &gate.Failure{Code: gate.Internal, Message: "ask jane@example.com"}}}, "next", nil
 }
 
 // Commit settles twice, as a store does when counts have changed meanwhile.
@@ -121,7 +121,7 @@ func TestStoreGivesNoSecrets(t *testing.T) {
 	if state, err := s.Session(t.Context(), "jane@example.com"); err != nil || state.Session != "jane@example.com" || state.Last[0].Reason != clean {
 		t.Errorf("session %+v, %v", state, err)
 	}
-	if list, next, err := s.Records(t.Context(), gate.RecordFilter{}); err != nil || next != "next" || list[0].Reason != clean {
+	if list, next, err := s.Records(t.Context(), gate.RecordFilter{}); err != nil || next != "next" || list[0].Reason != clean || list[0].GateError.Message != clean {
 		t.Errorf("records %+v, %q, %v", list, next, err)
 	}
 }
@@ -134,7 +134,7 @@ func TestEveryMethodIsDecidedOn(t *testing.T) {
 		"Counts": "marks of texts", "PutSpec": "its owner's, to be read as it was written", "DeleteSpec": "names", "Spec": "as PutSpec", "CurrentSpecs": "as PutSpec",
 		"SpecHistory": "as PutSpec", "SetActive": "names", "Active": "names", "RemoveOverride": "names", "Reserve": "sums", "Renew": "sums", "Release": "sums",
 		"EraseSession": "names", "Erasure": "sums", "SessionAgents": "names", "ClaimSession": "names", "AddKey": "sums and names", "Key": "sums and names", "Keys": "sums and names",
-		"RevokeKey": "names", "KeyUsed": "names", "Ping": "nothing", "KeepSinks": "names", "Delivered": "numbers", "ReleaseSink": "names", "SinkStates": "names and numbers", "Close": "nothing", "String": "no secret",
+		"RevokeKey": "names", "KeyUsed": "names", "Ping": "nothing", "KeepSinks": "names", "Delivered": "numbers", "SetAside": "numbers", "SendAgain": "numbers", "ReleaseSink": "names", "SinkStates": "names and numbers", "Close": "nothing", "String": "no secret",
 	}
 	for _, name := range redacted {
 		decided[name] = "redacted"

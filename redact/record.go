@@ -70,5 +70,6 @@ func (r *Redactor) maybeJSON(text string) string {
 
 func (r *Redactor) summary(s gate.RecordSummary) gate.RecordSummary {
 	s.Reason = r.Text(s.Reason)
+	s.GateError = r.failure(s.GateError)
 	return s
 }

@@ -19,6 +19,11 @@ func (s *Server) around(next echo.HandlerFunc) echo.HandlerFunc {
 		h := c.Response().Header()
 		h.Set("X-Request-Id", s.requestID(c.Request()))
 		h.Set("X-Content-Type-Options", "nosniff")
+		if len(c.Request().TransferEncoding) > 0 && c.Request().ProtoMajor == 1 {
+			// It may have had a Content-Length too, which net/http takes away: then another
+			// may see the request end elsewhere, and the next begin there (RFC 9112, 6.1).
+			h.Set("Connection", "close")
+		}
 		body := c.Request().Body // before a handler puts a limit round it
 		err := s.checkOrigin(c.Request())
 		if err == nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,13 +11,11 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
-
-	"stopgate/gate"
 )
 
 const (
-	// smallBody is how much is read before a body is counted the first time:
-	// nearly every event fits.
+	// smallBody is the longest body that is small: nearly every event is, a Stop with
+	// a long answer too, and as many as run at once may be.
 	smallBody = 64 << 10
 	// newBuffer is what a small event or its answer fits into: as much is held by
 	// each request that waits for a model.
@@ -44,15 +43,39 @@ func (s *Server) recycle(b *bytes.Buffer) {
 // [gate.Event] may alias it: Decide returns after its last evaluator has, and
 // observers and stores see the record before. After a panic somebody may still
 // hold it, and it is left to the collector.
-func (s *Server) withBody(r *http.Request, limit int64, use func(body []byte) error) error {
-	if r.ContentLength > limit {
-		return tooLargeError(limit) // whatever the hooks' failMode (fault G38)
-	}
+func (s *Server) withBody(c echo.Context, limit int64, use func(body []byte) error) error {
+	return s.takeIn(c, intake{limit: limit, use: use})
+}
+
+// intake is what becomes of a request's body.
+type intake struct {
+	places int64 // that it needs, beside room
+	limit  int64 // of its bytes
+	use    func(body []byte) error
+	// refused is shown the beginning of a body that the gate does not take, as far as
+	// it is here; nil: nobody wants to know. It lasts until refused returns.
+	refused func(start []byte)
+}
+
+// takeIn reads a body as far as there is room for it; see withBody.
+func (s *Server) takeIn(c echo.Context, in intake) error {
+	body := s.newComing(c)
+	defer body.guest.leave()
 	buf := s.buffer()
-	taken, err := s.fill(buf, r.Body, limit)
-	defer s.held.Add(-taken)
-	if err == nil {
-		err = use(buf.Bytes())
+	err := body.guest.take(placeRoom, in.places)
+	switch {
+	case err != nil:
+	case c.Request().ContentLength > in.limit:
+		err = tooLargeError(in.limit) // whatever the hooks' failMode (fault G38)
+	default:
+		err = fill(buf, body, in.limit)
+	}
+	switch {
+	case err == nil:
+		err = in.use(buf.Bytes())
+	case in.refused != nil && hostsFailure(err) != nil:
+		s.peek(c, buf)
+		in.refused(buf.Bytes()[:min(buf.Len(), smallBody)])
 	}
 	s.recycle(buf)
 	return err
@@ -60,36 +83,88 @@ func (s *Server) withBody(r *http.Request, limit int64, use func(body []byte) er
 
 // fill reads body into buf, in steps, so that a large body takes its share of
 // the memory for all only as far as it has come.
-func (s *Server) fill(buf *bytes.Buffer, body io.Reader, limit int64) (taken int64, err error) {
-	for step := int64(smallBody); ; step = int64(buf.Len()) {
+func fill(buf *bytes.Buffer, body *coming, limit int64) error {
+	for step := int64(smallBody + 1); ; step = int64(buf.Len()) {
 		_, err := io.CopyN(buf, body, min(step, limit+1-int64(buf.Len())))
 		switch {
 		case int64(buf.Len()) > limit:
-			return taken, tooLargeError(limit)
+			return tooLargeError(limit)
 		case errors.Is(err, io.EOF):
-			if taken == 0 { // a small one: many of them are much, too
-				taken = int64(buf.Len())
-				err = s.overheld(s.held.Add(taken))
-				return taken, err
+			if buf.Len() <= smallBody { // many of them are much, too
+				if err := body.guest.take(smallRoom, int64(buf.Len())); err != nil {
+					return err
+				}
 			}
-			return taken, nil
+			return body.guest.arrived()
 		case err != nil:
-			return taken, brokenBody(err)
+			return cmp.Or(body.guest.arrived(), brokenBody(err))
 		}
-		share := int64(buf.Len()) // which the next step may double
-		taken += share
-		if err := s.overheld(s.held.Add(share)); err != nil {
-			return taken, err
+		// What the next step may double.
+		if err := body.guest.take(largeRoom, int64(buf.Len())); err != nil {
+			return err
 		}
 	}
 }
 
-// overheld is an error when all bodies together take more than they may.
-func (s *Server) overheld(bytes int64) error {
-	if bytes <= s.opt.Limits.BufferedBytes {
-		return nil
+// coming is a body on its way. The first smallBody bytes may take as long as the
+// server lets a request; of a large one each further piece is due within pieceTime.
+type coming struct {
+	io.Reader
+	guest *guest
+	ctl   *http.ResponseController
+	end   time.Time // of its time altogether
+	read  int64
+	due   int64 // how much is read when a piece is complete
+}
+
+// pieceTime is how long a large body may take for smallBody more of it: a network
+// that loses packets takes a second or two. What does not come at all, or at less than 13 KiB/s,
+// is not worth the room that it keeps from others.
+const pieceTime = 5 * time.Second
+
+func (s *Server) newComing(c echo.Context) *coming {
+	ctl := http.NewResponseController(c.Response().Writer)
+	from := callerOf(c).Credential
+	if from == "" {
+		from = addressOf(c.Request()).String()
 	}
-	return gate.Errorf(gate.CodeOverloaded, "server holds too much of large requests, try again")
+	stop := func() { _ = ctl.SetReadDeadline(time.Unix(1, 0)) } // an error means a connection that has no deadlines
+	return &coming{Reader: c.Request().Body, guest: s.rooms.enter(from, stop), ctl: ctl, end: time.Now().Add(s.pace), due: smallBody}
+}
+
+// Read keeps the pace.
+func (b *coming) Read(p []byte) (n int, err error) {
+	n, err = b.Reader.Read(p)
+	if b.read += int64(n); b.read < b.due || err != nil {
+		return n, err
+	}
+	b.due = b.read + smallBody
+	deadline := time.Now().Add(pieceTime)
+	if deadline.After(b.end) {
+		deadline = b.end
+	}
+	_ = b.ctl.SetReadDeadline(deadline)
+	b.guest.progress()
+	return n, nil
+}
+
+const (
+	// peekTime is how long the beginning of a body is waited for that is not taken
+	// in: what comes with its headers is here.
+	peekTime = 100 * time.Millisecond
+	// peeksAtOnce bounds the memory that is taken though there is no room: 16 MiB.
+	peeksAtOnce = 256
+)
+
+// peek reads the beginning of a body, for the record of its refusal to say what
+// was refused. A caller that waits for 100 Continue has sent nothing.
+func (s *Server) peek(c echo.Context, buf *bytes.Buffer) {
+	defer s.peeking.Add(-1)
+	if s.peeking.Add(1) > peeksAtOnce || buf.Len() >= smallBody || c.Request().Header.Get("Expect") != "" {
+		return
+	}
+	_ = http.NewResponseController(c.Response().Writer).SetReadDeadline(time.Now().Add(peekTime))
+	_, _ = io.CopyN(buf, c.Request().Body, int64(smallBody-buf.Len())) // what does not come is not needed
 }
 
 // answer writes v as JSON.

@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"testing/iotest"
+
+	"github.com/labstack/echo/v4"
 
 	"stopgate/gate"
 )
@@ -53,13 +57,22 @@ func TestFill(t *testing.T) {
 			}
 			text := strings.Repeat("ab", n)[:n]
 			for name, r := range map[string]io.Reader{"whole": strings.NewReader(text), "in halves": iotest.HalfReader(strings.NewReader(text)), "end with data": iotest.DataErrReader(strings.NewReader(text))} {
-				buf, before := s.buffer(), s.held.Load()
-				taken, err := s.fill(buf, r, limit)
+				body := s.newComing(echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", r), httptest.NewRecorder()))
+				buf := s.buffer()
+				err := fill(buf, body, limit)
 				if (err == nil) != fits || fits && buf.String() != text {
 					t.Errorf("%d bytes %s, limit %d: error %v, %d bytes read", n, name, limit, err, buf.Len())
 				}
-				if s.held.Load()-before != taken || fits && n < smallBody && taken != int64(n) {
-					t.Errorf("%d bytes %s, limit %d: taken %d, held %d", n, name, limit, taken, s.held.Load()-before)
+				want := amounts{smallRoom: int64(n)}
+				if n > smallBody { // no less than what has come before the last step
+					want = amounts{largeRoom: max(body.guest.held[largeRoom], int64(n)/2)}
+				}
+				if fits && body.guest.held != want {
+					t.Errorf("%d bytes %s, limit %d: holds %v, want %v", n, name, limit, body.guest.held, want)
+				}
+				body.guest.leave()
+				if s.rooms.held != (amounts{}) || len(s.rooms.payers) != 0 {
+					t.Errorf("%d bytes %s, limit %d: %v is still held", n, name, limit, s.rooms.held)
 				}
 			}
 		}

@@ -72,8 +72,7 @@ func (s *Server) claimFor(ctx context.Context, who gate.Caller, session, agent s
 // conversation that it names. Errors are a [*gate.Error], or a [*gate.Failure]
 // where the store does not say whose the session is, or the session was erased just
 // now.
-func (s *Server) confine(c echo.Context, ev *gate.Event) error {
-	who := callerOf(c)
+func (s *Server) confine(ctx context.Context, who gate.Caller, ev *gate.Event) error {
 	if !who.Limited() {
 		return nil
 	}
@@ -96,9 +95,9 @@ func (s *Server) confine(c echo.Context, ev *gate.Event) error {
 		if session == "" {
 			continue
 		}
-		seen, err := s.opt.Store.Erasure(c.Request().Context(), session)
+		seen, err := s.opt.Store.Erasure(ctx, session)
 		if err == nil {
-			err = s.claimFor(c.Request().Context(), who, session, agent, seen)
+			err = s.claimFor(ctx, who, session, agent, seen)
 		}
 		switch {
 		case errors.Is(err, gate.ErrErased):
@@ -117,8 +116,8 @@ func (s *Server) confine(c echo.Context, ev *gate.Event) error {
 
 // confineHost is confine for a host: what its credential may not do is the gate's to
 // answer, for the host would take an error for "allow".
-func (s *Server) confineHost(c echo.Context, ev *gate.Event) error {
-	err := s.confine(c, ev)
+func (s *Server) confineHost(ctx context.Context, who gate.Caller, ev *gate.Event) error {
+	err := s.confine(ctx, who, ev)
 	if e, ok := errors.AsType[*gate.Error](err); ok {
 		return &gate.Failure{Code: gate.NotPermitted, Message: e.Message}
 	}

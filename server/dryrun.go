@@ -13,16 +13,16 @@ import (
 // nothing and is recorded as a dry run. Hooks that a thread would have to
 // activate are tried as active.
 func (s *Server) dryRun(c echo.Context) error {
-	return s.admit(c.Request(), func(body []byte) error {
+	return s.admit(c, func(body []byte) error {
 		ev, specs, err := s.readDryRun(body)
 		if err != nil {
 			return err
 		}
-		if err := s.confine(c, &ev); err != nil {
+		if err := s.confine(c.Request().Context(), callerOf(c), &ev); err != nil {
 			return err
 		}
 		return s.decide(c, ev, gate.Options{Specs: specs, AllActive: true, Caller: c.Request().Context()})
-	})
+	}, nil)
 }
 
 func (s *Server) readDryRun(body []byte) (gate.Event, []*gate.Spec, error) {

@@ -255,8 +255,8 @@ func TestPanicOnAHostsEventFollowsOnGateError(t *testing.T) {
 				t.Errorf("%d records, log %s", len(w.store.records), w.log)
 			}
 			w.must(t, 200, "GET", "/healthz", "")
-			if n := w.held.Load(); n != 0 {
-				t.Errorf("%d bytes are held still", n)
+			if n := w.rooms.held; n != (amounts{}) {
+				t.Errorf("%v is held still", n)
 			}
 		})
 	}

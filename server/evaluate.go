@@ -15,7 +15,7 @@ import (
 // goes away takes its judges with it, unless it has a key to ask again with;
 // scripts run to their end, since what they did cannot be undone.
 func (s *Server) evaluate(c echo.Context) error {
-	return s.admit(c.Request(), func(body []byte) error {
+	return s.admit(c, func(body []byte) error {
 		ev, err := s.opt.Decode(body)
 		if err != nil {
 			return err
@@ -24,7 +24,7 @@ func (s *Server) evaluate(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.confine(c, &ev); err != nil {
+		if err := s.confine(c.Request().Context(), callerOf(c), &ev); err != nil {
 			if failure, ok := errors.AsType[*gate.Failure](err); ok {
 				return s.conclude(c, &ev, s.failUnrecorded(ev, failure)) // nobody knows whose its session is
 			}
@@ -34,17 +34,15 @@ func (s *Server) evaluate(c echo.Context) error {
 			return s.decide(c, ev, gate.Options{Caller: c.Request().Context()})
 		}
 		return s.decideOnce(c, ev, key, body)
-	})
+	}, nil)
 }
 
 // admit lets one more evaluation in, if there is room, and hands it its body
-// (see withBody).
-func (s *Server) admit(r *http.Request, use func(body []byte) error) error {
+// (see withBody). refused may be nil (see intake).
+func (s *Server) admit(c echo.Context, use func(body []byte) error, refused func(start []byte)) error {
+	s.metrics.inFlight.Add(1)
 	defer s.metrics.inFlight.Add(-1)
-	if s.metrics.inFlight.Add(1) > s.opt.Limits.InFlight {
-		return gate.Errorf(gate.CodeOverloaded, "server runs as many evaluations as it may, try again")
-	}
-	return s.withBody(r, s.opt.Limits.BodyBytes, use)
+	return s.takeIn(c, intake{places: 1, limit: s.opt.Limits.BodyBytes, use: use, refused: refused})
 }
 
 // decide has the event decided and answers it.

@@ -129,13 +129,13 @@ func (s *Server) mayRead(c echo.Context, rec gate.Record) (bool, error) {
 var (
 	booleans         = []string{"true", "false"}
 	decisions        = []gate.Outcome{gate.Allow, gate.Block, gate.Ask}
-	evaluationsQuery = append(anyOf("agent", "session", "hook", "since", "until", "limit", "cursor"),
+	evaluationsQuery = append(anyOf("agent", "session", "hook", "aside", "since", "until", "limit", "cursor"),
 		oneOf("event", gate.EventNames...), oneOf("decision", decisions...), oneOf("dry_run", booleans...))
 )
 
 // readFilter reads a query that was checked.
 func readFilter(values url.Values) (gate.RecordFilter, error) {
-	f := gate.RecordFilter{Agent: values.Get("agent"), Session: values.Get("session"), Hook: values.Get("hook"), Cursor: values.Get("cursor"),
+	f := gate.RecordFilter{Agent: values.Get("agent"), Session: values.Get("session"), Hook: values.Get("hook"), Aside: values.Get("aside"), Cursor: values.Get("cursor"),
 		Event: gate.EventName(values.Get("event")), Decision: gate.Outcome(values.Get("decision"))}
 	if v := values.Get("dry_run"); v != "" {
 		f.DryRun = new(v == "true")

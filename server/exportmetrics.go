@@ -29,6 +29,7 @@ var (
 	exportFailures  = sinkSeries("failures_total", "Times that the sink did not take a batch of records: they are sent again.")
 	exportDropped   = sinkSeries("dropped_total", "Records that the retention deleted before the sink had them, over all replicas.")
 	exportPending   = sinkSeries("pending", "Records that the sink does not have yet, over all replicas.")
+	exportAside     = sinkSeries("set_aside", "Records that the sink refuses and that are set aside, over all replicas.")
 	exportOldest    = sinkSeries("oldest_seconds", "Age of the oldest of them; 0: there is none.")
 )
 
@@ -38,7 +39,7 @@ func sinkSeries(name, help string) *prometheus.Desc {
 
 // Describe implements [prometheus.Collector].
 func (exported) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{exportDelivered, exportFailures, exportDropped, exportPending, exportOldest} {
+	for _, d := range []*prometheus.Desc{exportDelivered, exportFailures, exportDropped, exportPending, exportAside, exportOldest} {
 		to <- d
 	}
 }
@@ -53,6 +54,7 @@ func (e exported) Collect(to chan<- prometheus.Metric) {
 		show(exportFailures, prometheus.CounterValue, float64(s.Failures))
 		show(exportDropped, prometheus.CounterValue, float64(s.Dropped))
 		show(exportPending, prometheus.GaugeValue, float64(s.Pending))
+		show(exportAside, prometheus.GaugeValue, float64(s.Aside))
 		age := 0.0
 		if !s.Oldest.IsZero() {
 			age = max(0, time.Since(s.Oldest).Seconds())

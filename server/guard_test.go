@@ -1,7 +1,10 @@
 package server
 
 import (
+	"bufio"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -134,5 +137,25 @@ func TestEveryLimitIsRequired(t *testing.T) {
 		if _, err := New(opt); err == nil {
 			t.Errorf("without %s there is no error", name)
 		}
+	}
+}
+
+// A request that says twice where it ends is the last of its connection: others on
+// the way may have seen it end elsewhere (RFC 9112, 6.1).
+func TestNothingFollowsARequestOfTwoLengths(t *testing.T) {
+	w := newWorld(t)
+	web := httptest.NewServer(w.Handler())
+	defer web.Close()
+	for headers, ends := range map[string]bool{"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n": true, "Transfer-Encoding: chunked\r\n": true, "Content-Length: 12\r\n": false} {
+		conn := dial(t, web)
+		fmt.Fprintf(conn, "POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s\r\n2\r\n{}\r\n0\r\n\r\n", headers)
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Close != ends {
+			t.Errorf("%q: the connection ends: %v", headers, answer.Close)
+		}
+		_ = answer.Body.Close()
 	}
 }

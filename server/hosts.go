@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"stopgate/gate"
+	"stopgate/internal/jsonscan"
 )
 
 // HostProtocol is how one kind of agent host speaks.
@@ -63,8 +64,10 @@ func (s *Server) hook(c echo.Context) error {
 	q, deadline, wrong := hostQuery(c.Request())
 	var ev gate.Event
 	asked, confined := false, false // by confine
+	begun := false                  // ev is what the beginning of its body says
+	who := callerOf(c)
 	err = s.contain(func(c echo.Context) error {
-		return s.admit(c.Request(), func(body []byte) error {
+		return s.admit(c, func(body []byte) error {
 			var err error
 			if ev, err = protocol.Decode(body, q); err != nil {
 				return err
@@ -76,30 +79,31 @@ func (s *Server) hook(c echo.Context) error {
 				return s.decideForHost(c, protocol, ev, deadline, nil) // no hook is about it, and nothing is stored
 			}
 			asked = true
-			if err := s.confineHost(c, &ev); err != nil {
+			if err := s.confineHost(c.Request().Context(), who, &ev); err != nil {
 				return err
 			}
 			confined = true
 			return s.decideForHost(c, protocol, ev, deadline, wrong)
+		}, func(start []byte) {
+			begun = true
+			ev, _ = protocol.Decode(jsonscan.Beginning(start), q) // what that lacks is not known
 		})
 	}, c)
 	failure := hostsFailure(err)
 	if failure == nil || c.Response().Committed {
 		return err
 	}
-	if ev.Name == "" { // not read, as what there is no room for
+	if ev.Name == "" && !begun { // not read
 		ev, _ = protocol.Decode([]byte("{}"), q)
 		asked, confined = false, false
 	}
-	if !asked {
-		confined = s.contain(func(c echo.Context) error { return s.confineHost(c, &ev) }, c) == nil
-	}
-	d, _ := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) {
-		if !confined {
-			return s.failUnrecorded(ev, failure), nil
+	mayKeep := func(ctx context.Context) bool {
+		if !asked {
+			confined = s.contain(func(echo.Context) error { return s.confineHost(ctx, who, &ev) }, c) == nil
 		}
-		return s.refuse(ctx, ev, failure), nil
-	})
+		return confined
+	}
+	d, _ := s.traced(c, &ev, func(ctx context.Context) (gate.Decision, error) { return s.refuse(ctx, &ev, failure, mayKeep), nil })
 	err = s.answerHost(c, protocol, ev, d)
 	s.drain(c, c.Request().Body)
 	return err
@@ -114,19 +118,23 @@ const (
 	refusalsAtOnce = 64
 )
 
-// refuse answers an event that the gate could not take on, by on_gate_error. Where
-// there was no room for it, it is recorded only if that holds nobody up.
-func (s *Server) refuse(ctx context.Context, ev gate.Event, failure *gate.Failure) gate.Decision {
-	if failure.Code != gate.Overloaded {
-		return s.opt.Gate.Fail(ctx, ev, failure)
+// refuse answers an event that the gate could not take on, by on_gate_error. It is
+// recorded if mayKeep says so, which may complete the event, and where there was no
+// room for it only if that holds nobody up.
+func (s *Server) refuse(ctx context.Context, ev *gate.Event, failure *gate.Failure, mayKeep func(context.Context) bool) gate.Decision {
+	if failure.Code == gate.Overloaded {
+		defer s.refusing.Add(-1)
+		if s.refusing.Add(1) > refusalsAtOnce {
+			return s.failUnrecorded(*ev, failure)
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, refusalTime)
+		defer cancel()
 	}
-	defer s.refusing.Add(-1)
-	if s.refusing.Add(1) > refusalsAtOnce {
-		return s.failUnrecorded(ev, failure)
+	if !mayKeep(ctx) {
+		return s.failUnrecorded(*ev, failure)
 	}
-	ctx, cancel := context.WithTimeout(ctx, refusalTime)
-	defer cancel()
-	return s.opt.Gate.Fail(ctx, ev, failure)
+	return s.opt.Gate.Fail(ctx, *ev, failure)
 }
 
 // decideForHost answers an event as the hooks do; wrong is what was wrong with its URL.

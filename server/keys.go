@@ -26,7 +26,7 @@ func (s *Server) createKey(c echo.Context) error {
 	if s.opt.MintKey == nil {
 		return gate.Errorf(gate.CodeNotFound, "keys are not used here")
 	}
-	return s.withBody(c.Request(), maxKeyBody, func(body []byte) error {
+	return s.withBody(c, maxKeyBody, func(body []byte) error {
 		k, err := readKey(body)
 		if err != nil {
 			return err

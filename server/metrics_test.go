@@ -228,8 +228,8 @@ func TestOverload(t *testing.T) {
 		}
 		w.must(t, 503, "POST", "/v1/evaluate", large(2<<20))
 		w.must(t, 200, "POST", "/v1/evaluate", large(100<<10))
-		if held := w.held.Load(); held != 0 {
-			t.Errorf("%d bytes are still held", held)
+		if held := w.rooms.held; held != (amounts{}) {
+			t.Errorf("%v is still held", held)
 		}
 	})
 }

@@ -27,7 +27,7 @@ func (s *Server) putOverride(c echo.Context) error {
 		return err
 	}
 	var o gate.Override
-	err = s.withBody(c.Request(), maxOverrideBody, func(body []byte) error {
+	err = s.withBody(c, maxOverrideBody, func(body []byte) error {
 		o, err = readOverride(body, s.opt.Gate.Now())
 		return err
 	})

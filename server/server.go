@@ -127,11 +127,14 @@ type Limits struct {
 	BodyBytes       int64 // body of an evaluation
 	SpecBytes       int64 // a spec
 	TranscriptBytes int64 // one upload, streamed
-	// BufferedBytes is what the bodies of all evaluations that run may take
-	// together; 0 = 128 MiB. Beyond it: overloaded. An evaluation needs some nine
-	// times its body: the fields, each hook's context, the request to a model.
+	// BufferedBytes is what the large bodies of all evaluations that run may take
+	// together, one credential's half of it, and half of it more the small ones; 0 = 128 MiB,
+	// or four times BodyBytes if that is more. Beyond it: overloaded. An evaluation needs some
+	// nine times its body: the fields, each hook's context, the request to a model.
 	BufferedBytes int64
-	InFlight      int64 // evaluations at once. Beyond it: overloaded.
+	// InFlight is how many evaluations run at once, three quarters of them one
+	// credential's. Beyond it: overloaded.
+	InFlight int64
 }
 
 // Check is the state of one thing that evaluations need.
@@ -180,8 +183,9 @@ type Server struct {
 	echo    *echo.Echo
 	metrics *Metrics
 
-	buffers  sync.Pool    // of *bytes.Buffer; see buffers.go for who owns one
-	held     atomic.Int64 // bytes of large bodies in memory
+	buffers  sync.Pool // of *bytes.Buffer; see buffers.go for who owns one
+	rooms    *rooms
+	peeking  atomic.Int64 // bodies whose beginning is read though there is no room
 	refusing atomic.Int64 // refusals that wait for their record
 	specs    sync.Mutex   // held over store and policies, so that both change in one order
 	// unreadable are the ETags of stored specs that are not valid any more, which
@@ -205,7 +209,7 @@ func New(opt Options) (*Server, error) {
 		return nil, errors.New("server: Gate, its Policies, Store, Transcripts, Metrics, Decode, DialectOf, every Read, HideSecrets, CheckName and EventName are required")
 	}
 	l := &opt.Limits
-	l.BufferedBytes = cmp.Or(l.BufferedBytes, 128<<20)
+	l.BufferedBytes = cmp.Or(l.BufferedBytes, max(128<<20, 4*l.BodyBytes))
 	if min(l.BodyBytes, l.SpecBytes, l.TranscriptBytes, l.BufferedBytes, l.InFlight) <= 0 {
 		return nil, fmt.Errorf("server: every limit must be more than 0: %+v", *l)
 	}
@@ -218,7 +222,7 @@ func New(opt Options) (*Server, error) {
 	}
 	var random [4]byte
 	rand.Read(random[:]) // never fails (crypto/rand)
-	s := &Server{opt: opt, log: opt.Log, metrics: opt.Metrics, idPrefix: hex.EncodeToString(random[:]) + "-",
+	s := &Server{opt: opt, log: opt.Log, metrics: opt.Metrics, rooms: newRooms(*l), idPrefix: hex.EncodeToString(random[:]) + "-",
 		pace: 60 * time.Second, leaseTime: 30 * time.Second, taking: 12 * time.Hour}
 	s.metrics.limit.Set(float64(l.InFlight))
 	s.metrics.build.WithLabelValues(opt.Version).Set(1)

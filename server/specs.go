@@ -124,7 +124,7 @@ func (s *Server) putSpec(about about) echo.HandlerFunc {
 		if err := s.checkName(of); err != nil {
 			return err
 		}
-		return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
+		return s.withBody(c, s.opt.Limits.SpecBytes, func(body []byte) error {
 			spec, findings, err := s.readSpec(of, mediaType(c.Request()), slices.Clone(body)) // the spec lives on
 			if err != nil || len(spec.Hooks) == 0 {
 				if other := s.ofAnother(of, body); other != nil {

@@ -65,7 +65,7 @@ func (s *Server) switchHook(active bool) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		if err := s.withBody(c.Request(), maxSwitchBody, emptyObject); err != nil {
+		if err := s.withBody(c, maxSwitchBody, emptyObject); err != nil {
 			return err
 		}
 		spec := s.opt.Gate.Policies.Find(gate.HookSpec, name)

@@ -14,7 +14,7 @@ import (
 func (s *Server) validate(c echo.Context) error {
 	d := gate.Dialect(c.QueryParam("dialect"))
 	media := mediaType(c.Request())
-	return s.withBody(c.Request(), s.opt.Limits.SpecBytes, func(body []byte) error {
+	return s.withBody(c, s.opt.Limits.SpecBytes, func(body []byte) error {
 		findings, err := s.examine(c, d, media, body)
 		if err != nil {
 			return err

@@ -128,8 +128,14 @@ const answerLimit = 64 << 10
 // RoundTrip implements [http.RoundTripper].
 func (w whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.RoundTripper.RoundTrip(r)
-	if err != nil || resp.StatusCode/100 != 2 {
-		return resp, err
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode == http.StatusBadRequest || resp.StatusCode == http.StatusRequestEntityTooLarge || resp.StatusCode == http.StatusUnprocessableEntity:
+		_ = resp.Body.Close()
+		return nil, recordsRefused(fmt.Sprintf("the collector answered with status %d", resp.StatusCode))
+	case resp.StatusCode/100 != 2:
+		return resp, nil
 	}
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
@@ -137,8 +143,16 @@ func (w whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	var said collector.ExportLogsServiceResponse
 	if proto.Unmarshal(answer, &said) == nil && said.GetPartialSuccess().GetRejectedLogRecords() != 0 {
-		return nil, fmt.Errorf("the collector did not take %d of the records: %.200q", said.GetPartialSuccess().GetRejectedLogRecords(), said.GetPartialSuccess().GetErrorMessage())
+		return nil, recordsRefused(fmt.Sprintf("the collector did not take %d of the records: %.200q", said.GetPartialSuccess().GetRejectedLogRecords(), said.GetPartialSuccess().GetErrorMessage()))
 	}
 	resp.Body = http.NoBody
 	return resp, nil
 }
+
+// recordsRefused says why the collector would refuse the same records again.
+type recordsRefused string
+
+func (why recordsRefused) Error() string { return string(why) }
+
+// RecordsAtFault tells it from errors that are about the collector, or the way to it.
+func (recordsRefused) RecordsAtFault() bool { return true }

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -133,6 +134,10 @@ func TestOnlyWhatTheCollectorHasIsConfirmed(t *testing.T) {
 			err := l.Send(t.Context(), []gate.Record{{Decision: gate.Decision{EvaluationID: "e"}}}, [][]byte{[]byte("{}\n")})
 			if (err != nil) != (c.want != "") {
 				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+			var refusal interface{ RecordsAtFault() bool }
+			if fault := errors.As(err, &refusal) && refusal.RecordsAtFault(); fault != (c.name == "refused" || c.name == "not one of them") {
+				t.Errorf("the records are at fault: %v", fault)
 			}
 			if len(*got) != 1 {
 				t.Errorf("%d requests, want 1: whoever sends tries again", len(*got))

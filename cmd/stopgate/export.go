@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,19 +22,21 @@ import (
 )
 
 type exportCommand struct {
-	Server   string `placeholder:"URL" help:"Ask a running server, with a key in STOPGATE_API_KEY that may read (STOPGATE_SERVER)."`
-	Config   string `placeholder:"FILE" help:"Without a server: the server file that names the data directory or the database."`
-	Data     string `placeholder:"DIR" help:"Without a server: the data directory ($$XDG_STATE_HOME/stopgate); a server may be using it."`
-	Agent    string `help:"Of this agent."`
-	Session  string `help:"Of this session."`
-	Event    string `help:"Of this event, as Stop."`
-	Decision string `help:"With this decision: allow, block or ask."`
-	Hook     string `help:"In which this hook took part."`
-	Since    string `placeholder:"TIME" help:"From then on: 2027-01-31T00:00:00Z, or 24h or 7d for so long ago."`
-	Until    string `placeholder:"TIME" help:"Before then."`
-	DryRun   string `placeholder:"BOOL" enum:",true,false" default:"" help:"true: dry runs alone; false: without them."`
-	Cursor   string `help:"Go on where another export said that it ended; with --output into the same file."`
-	Output   string `short:"o" placeholder:"FILE" help:"Write here; it is FILE.part until it is complete."`
+	Server    string `placeholder:"URL" help:"Ask a running server, with a key in STOPGATE_API_KEY that may read (STOPGATE_SERVER)."`
+	Config    string `placeholder:"FILE" help:"Without a server: the server file that names the data directory or the database."`
+	Data      string `placeholder:"DIR" help:"Without a server: the data directory ($$XDG_STATE_HOME/stopgate); a server may be using it."`
+	Agent     string `help:"Of this agent."`
+	Session   string `help:"Of this session."`
+	Event     string `help:"Of this event, as Stop."`
+	Decision  string `help:"With this decision: allow, block or ask."`
+	Hook      string `help:"In which this hook took part."`
+	Aside     string `placeholder:"SINK" help:"Set aside for this sink, which refuses it."`
+	Since     string `placeholder:"TIME" help:"From then on: 2027-01-31T00:00:00Z, or 24h or 7d for so long ago."`
+	Until     string `placeholder:"TIME" help:"Before then."`
+	DryRun    string `placeholder:"BOOL" enum:",true,false" default:"" help:"true: dry runs alone; false: without them."`
+	Cursor    string `help:"Go on where another export said that it ended; with --output into the same file."`
+	SendAgain bool   `help:"Write nothing: have what is set aside for --aside sent again. Needs the data directory or the database."`
+	Output    string `short:"o" placeholder:"FILE" help:"Write here; it is FILE.part until it is complete."`
 }
 
 // Help is the detail of `stopgate export --help`.
@@ -52,10 +55,14 @@ func (c exportCommand) Run(p process) error {
 	if err != nil {
 		return err
 	}
-	page := localPage(store)
 	if store != nil {
 		defer store.Close()
-	} else {
+	}
+	if c.SendAgain {
+		return c.sendAgain(p, store)
+	}
+	page := localPage(store)
+	if store == nil {
 		page = remotePage(client)
 	}
 	out, err := openExport(c.Output, c.Cursor != "", p.stdout)
@@ -65,6 +72,30 @@ func (c exportCommand) Run(p process) error {
 	told := visible{p.stderr}
 	err = c.pages(p.ctx, page, filter, out, terminal.Is(p.stderr), told)
 	return errors.Join(err, out.close(err == nil))
+}
+
+// sendAgain has a server send what it has set aside; without one it waits for that.
+func (c exportCommand) sendAgain(p process, store namedStore) error {
+	filters := c
+	filters.Aside, filters.SendAgain, filters.Server, filters.Config, filters.Data = "", false, "", "", ""
+	switch {
+	case c.Aside == "" || filters != (exportCommand{}):
+		return exit{exitUsage, errors.New("--send-again goes with --aside SINK, and with nothing else but --config or --data: all that is set aside for the sink is sent again")}
+	case store == nil:
+		return exit{exitUsage, errors.New("--send-again works on the data directory or the database: name it by --data or --config")}
+	}
+	states, err := store.SinkStates(p.ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(states, func(s gate.SinkState) bool { return s.Name == c.Aside }) {
+		return exit{exitInput, fmt.Errorf("sink %q is not known to %s", c.Aside, store)}
+	}
+	n, err := store.SendAgain(p.ctx, c.Aside)
+	if err == nil {
+		fmt.Fprintf(visible{p.stderr}, "%d records are sent again to %s\n", n, c.Aside)
+	}
+	return err
 }
 
 // pages writes page after page. After a failure it says where to go on.
@@ -108,7 +139,7 @@ func (c exportCommand) howToGoOn(cursor string, n int) string {
 
 // filter reads the flags.
 func (c exportCommand) filter(now time.Time) (f gate.RecordFilter, err error) {
-	f = gate.RecordFilter{Agent: c.Agent, Session: c.Session, Event: gate.EventName(c.Event), Decision: gate.Outcome(c.Decision), Hook: c.Hook,
+	f = gate.RecordFilter{Agent: c.Agent, Session: c.Session, Event: gate.EventName(c.Event), Decision: gate.Outcome(c.Decision), Hook: c.Hook, Aside: c.Aside,
 		Cursor: c.Cursor, Limit: recordsAtOnce}
 	if c.Event != "" && !f.Event.Known() {
 		return f, fmt.Errorf("--event is %q; there are %q", c.Event, gate.EventNames)
@@ -210,7 +241,7 @@ func endOf(state, base string) error {
 
 func exportQuery(f gate.RecordFilter) url.Values {
 	q := url.Values{"limit": {strconv.Itoa(f.Limit)}}
-	for name, value := range map[string]string{"agent": f.Agent, "session": f.Session, "event": string(f.Event), "decision": string(f.Decision), "hook": f.Hook, "cursor": f.Cursor} {
+	for name, value := range map[string]string{"agent": f.Agent, "session": f.Session, "event": string(f.Event), "decision": string(f.Decision), "hook": f.Hook, "aside": f.Aside, "cursor": f.Cursor} {
 		if value != "" {
 			q.Set(name, value)
 		}

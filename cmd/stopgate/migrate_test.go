@@ -62,6 +62,10 @@ func fill(t *testing.T, dir string) {
 	counts := gate.Counts{StopRejections: 2, PromptRejections: 1, Started: true, LastPromptID: hostile, LastReason: "r", LastContext: "c", LastAnswer: "a", SameReason: 1}
 	check(s.Commit(ctx, gate.Commit{Key: gate.LedgerKey{Agent: "builder", Session: hostile, SubAgent: "x"},
 		Settle: func(gate.Counts) (gate.Counts, gate.Record) { return counts, storetest.Record(500) }}))
+	check(s.Commit(ctx, gate.Commit{Settle: func(now gate.Counts) (gate.Counts, gate.Record) { return now, storetest.Record(501) }}))
+	var places []int64
+	check(s.Undelivered(ctx, "siem", gate.Lease{Holder: "me", Length: time.Minute}, func(d gate.Delivery) bool { places = append(places, d.Place); return true }))
+	check(s.SetAside(ctx, "siem", places[0]))
 	for _, name := range []string{"z", "a", hostile, "gone"} {
 		for range 2 {
 			_, err := s.PutSpec(ctx, gate.StoredSpec{Kind: gate.AgentSpec, Name: name, Document: []byte(`{"name":"x"}`)}, me, "")
@@ -193,7 +197,7 @@ func TestMigrate(t *testing.T) {
 	if code := run(p, []string{"migrate", "--from", data, "--to", database}); code != exitDone {
 		t.Fatalf("exit %d: %s", code, &stderr)
 	}
-	if want := "121 records, 1 ledgers, 11 versions of specs, 2 activations, 2 API keys, 1 overrides, 17 changes in the audit, 1 idempotency keys, 3 transcripts"; !strings.Contains(stdout.String(), want) {
+	if want := "122 records, 1 ledgers, 11 versions of specs, 2 activations, 2 API keys, 1 overrides, 17 changes in the audit, 1 idempotency keys, 3 transcripts"; !strings.Contains(stdout.String(), want) {
 		t.Errorf("it says %s", &stdout)
 	}
 	before, err := sqlite.Open(t.Context(), sqlite.Options{Dir: data, Lock: true, Now: time.Now})

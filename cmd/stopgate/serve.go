@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"stopgate/access"
 	"stopgate/commandhooks"
@@ -55,8 +56,8 @@ func (c serveCommand) Run(p process) error {
 	for _, w := range cfg.Warnings {
 		log.Warn("server file has a warning", "file", c.Config, "finding", w.String())
 	}
-	// The port first: it is taken or free at once, and nothing is touched yet.
-	listener, err := net.Listen("tcp", cfg.Listen)
+	// The port first: nothing is touched yet.
+	listener, err := listenOn(p.ctx, cfg.Listen)
 	if err != nil {
 		return exit{exitUnreachable, listenError(cfg.Listen, err)}
 	}
@@ -152,6 +153,24 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		go reach(p.ctx, issuer, log)
 	}
 	return s, app, nil
+}
+
+// listenTime is how long an address may be taken still: the connections of a server
+// that was killed go a moment after it.
+const listenTime = 2 * time.Second
+
+func listenOn(ctx context.Context, address string) (net.Listener, error) {
+	for end := time.Now().Add(listenTime); ; {
+		listener, err := net.Listen("tcp", address)
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return listener, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(listenTime / 20):
+		}
+	}
 }
 
 func listenError(address string, err error) error {

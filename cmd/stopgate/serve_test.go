@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -65,4 +67,25 @@ func awaitFile(t *testing.T, path string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("%s has not come", path)
+}
+
+// The address of a server that was killed is taken for a moment, and that of one that
+// runs for good.
+func TestAnAddressIsWaitedFor(t *testing.T) {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if _, err := listenOn(t.Context(), other.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) || time.Since(began) < listenTime {
+		t.Errorf("%v after %s", err, time.Since(began))
+	}
+	time.AfterFunc(listenTime/10, func() { _ = other.Close() })
+	mine, err := listenOn(t.Context(), other.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mine.Close(); err != nil {
+		t.Error(err)
+	}
 }

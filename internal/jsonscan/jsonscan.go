@@ -37,6 +37,33 @@ func Members(doc []byte) (m map[string]json.RawMessage, ok bool) {
 	return m, true
 }
 
+// Beginning is an object of those members that lie whole in the beginning of one,
+// "{}" where there are none; it aliases nothing.
+func Beginning(doc []byte) []byte {
+	r := reader{doc: doc}
+	object := []byte("{")
+	if r.peek() == '{' {
+		r.at++
+		from, end := r.at, r.at
+		for r.peek() == '"' && r.text() && r.peek() == ':' {
+			r.at++
+			if !r.value(1) {
+				break
+			}
+			after := r.peek()
+			if after != ',' && after != '}' { // a number might have gone on
+				break
+			}
+			if end = r.at; after == '}' {
+				break
+			}
+			r.at++
+		}
+		object = append(object, doc[from:end]...)
+	}
+	return append(object, '}')
+}
+
 // StringEnd is where the string ends that begins at a place of valid JSON.
 func StringEnd(doc []byte, at int) int {
 	for at = plainEnd(doc, at+1); doc[at] != '"'; at = plainEnd(doc, at) {

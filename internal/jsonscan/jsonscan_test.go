@@ -47,6 +47,9 @@ func asEncodingJSON(t *testing.T, doc []byte) {
 	if ok && !maps.EqualFunc(want, got, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 		t.Fatalf("Members of %.80q are %.200q, want %.200q", doc, got, want)
 	}
+	if begun, whole := Members(Beginning(doc)); !whole || ok && !maps.EqualFunc(begun, got, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+		t.Fatalf("Beginning of %.80q is %.200q", doc, Beginning(doc))
+	}
 	if want, err := decoded(doc); err == nil && json.Valid(doc) {
 		got, ok := Value(doc, len(doc), len(doc), func(digits string) any { return json.Number(digits) })
 		if !ok || !reflect.DeepEqual(got, want) {
@@ -80,6 +83,29 @@ func TestValueIsBounded(t *testing.T) {
 	}{{5, 3, true}, {4, 3, false}, {5, 2, false}, {0, 0, false}} {
 		if _, ok := Value([]byte(doc), c.most, c.deep, number); ok != c.ok {
 			t.Errorf("at most %d values, %d deep: %v", c.most, c.deep, ok)
+		}
+	}
+}
+
+// A member is taken from the beginning of an object when nothing that may follow
+// makes it another.
+func TestBeginning(t *testing.T) {
+	for doc, want := range map[string]string{
+		"":                            `{}`,
+		`["a"]`:                       `{}`,
+		` {`:                          `{}`,
+		`{"a"`:                        `{}`,
+		`{"a":"b`:                     `{}`,
+		`{"a":"b"`:                    `{}`,
+		`{"a":12`:                     `{}`,
+		`{"a":12,`:                    `{"a":12}`,
+		`{"a":{"b":[1]}, "c":"d\"`:    `{"a":{"b":[1]}}`,
+		`{"a":"b","c":nul`:            `{"a":"b"}`,
+		`{"a":"b",,"c":"d"}`:          `{"a":"b"}`,
+		` {"a":"b","c":"d" } {"e":1}`: ` {"a":"b","c":"d" }`,
+	} {
+		if got := Beginning([]byte(doc)); strings.TrimSpace(string(got)) != strings.TrimSpace(want) {
+			t.Errorf("of %s it is %s, want %s", doc, got, want)
 		}
 	}
 }

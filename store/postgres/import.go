@@ -132,7 +132,7 @@ func (w *taking) sinks(ctx context.Context, dump record.Dump) error {
 		}
 		w.step()
 	}
-	return take(ctx, w, "outbox", []string{"sink", "seq"}, dump.Unsent, func(u record.Unsent) []any { return []any{bytesOf(u.Sink), u.Seq} })
+	return take(ctx, w, "outbox", []string{"sink", "seq", "aside"}, dump.Unsent, func(u record.Unsent) []any { return []any{bytesOf(u.Sink), u.Seq, u.Aside} })
 }
 
 // access takes over who may do what, and who has changed what.

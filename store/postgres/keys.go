@@ -52,8 +52,30 @@ func (s *Store) RevokeKey(ctx context.Context, idOrName string, by gate.Actor) e
 		if err != nil {
 			return err
 		}
-		return audit(ctx, tx, gate.AuditEntry{Action: gate.KeyRevoked, Kind: "key", Name: string(name), KeyID: string(id)}, by)
+		if err := audit(ctx, tx, gate.AuditEntry{Action: gate.KeyRevoked, Kind: "key", Name: string(name), KeyID: string(id)}, by); err != nil {
+			return err
+		}
+		return endOverrides(ctx, tx, string(id), by)
 	})
+}
+
+// endOverrides ends those that a key has set: whoever had it may have set them. The
+// audit knows whose each is.
+func endOverrides(ctx context.Context, tx pgx.Tx, id string, by gate.Actor) error {
+	rows, err := tx.Query(ctx, `DELETE FROM stopgate.overrides AS o WHERE until > `+nowMillis+` AND EXISTS (
+		SELECT FROM stopgate.audit WHERE action = $2 AND session = o.session AND until = o.until AND credential = $1) RETURNING session`,
+		bytesOf("key:"+id), bytesOf(string(gate.OverrideSet)))
+	if err != nil {
+		return err
+	}
+	sessions, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (session text, err error) {
+		err = row.Scan(&session)
+		return session, err
+	})
+	for _, session := range sessions {
+		err = errors.Join(err, audit(ctx, tx, gate.AuditEntry{Action: gate.OverrideRemoved, Kind: "override", Session: string(session)}, by))
+	}
+	return err
 }
 
 // KeyUsed notes a use. A later one that was noted already stays.

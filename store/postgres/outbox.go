@@ -51,7 +51,7 @@ const maxDeliveries = 1000
 func (s *Store) Undelivered(ctx context.Context, sink string, who gate.Lease, see func(gate.Delivery) bool) error {
 	var some, mine bool
 	err := s.read(ctx, func(ctx context.Context, conn *pgxpool.Conn) error { // most often there is nothing to be had a lease for
-		return conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM stopgate.outbox WHERE sink = $1)`, bytesOf(sink)).Scan(&some)
+		return conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM stopgate.outbox WHERE sink = $1 AND NOT aside)`, bytesOf(sink)).Scan(&some)
 	})
 	if err != nil || !some {
 		return err
@@ -97,7 +97,7 @@ func due(ctx context.Context, conn *pgxpool.Conn, sink string) ([]delivery, erro
 	rows, err := conn.Query(ctx, `SELECT o.place, `+listColumns+`, e.evidence, e.payload FROM (
 			SELECT place, seq, sum(size) OVER (ORDER BY place) - size AS before FROM (
 				SELECT o.place, o.seq, `+sizeOf+` AS size FROM stopgate.outbox AS o JOIN stopgate.evaluations AS e ON e.seq = o.seq
-				WHERE o.sink = $1 ORDER BY o.place LIMIT $2) AS first
+				WHERE o.sink = $1 AND NOT o.aside ORDER BY o.place LIMIT $2) AS first
 		) AS o JOIN stopgate.evaluations AS e ON e.seq = o.seq WHERE o.before < $3 ORDER BY o.place`, bytesOf(sink), maxDeliveries, gate.PageBytes)
 	if err != nil {
 		return nil, err
@@ -121,6 +121,24 @@ func (s *Store) Delivered(ctx context.Context, sink string, places []int64) erro
 	})
 }
 
+// SetAside says that the sink refuses that record itself.
+func (s *Store) SetAside(ctx context.Context, sink string, place int64) error {
+	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE stopgate.outbox SET aside = TRUE WHERE place = $2 AND sink = $1`, bytesOf(sink), place)
+		return err
+	})
+}
+
+// SendAgain hands out again what is set aside.
+func (s *Store) SendAgain(ctx context.Context, sink string) (records int64, err error) {
+	err = s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE stopgate.outbox SET aside = FALSE WHERE sink = $1 AND aside`, bytesOf(sink))
+		records = tag.RowsAffected()
+		return err
+	})
+	return records, err
+}
+
 // ReleaseSink ends a lease early.
 func (s *Store) ReleaseSink(ctx context.Context, sink, holder string) error {
 	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
@@ -132,14 +150,15 @@ func (s *Store) ReleaseSink(ctx context.Context, sink, holder string) error {
 // SinkStates are those of all sinks, by name.
 func (s *Store) SinkStates(ctx context.Context) (states []gate.SinkState, err error) {
 	err = s.read(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		rows, err := conn.Query(ctx, `SELECT name, dropped, (SELECT count(*) FROM stopgate.outbox WHERE sink = name),
-			(SELECT seq FROM stopgate.outbox WHERE sink = name ORDER BY place LIMIT 1) FROM stopgate.sinks ORDER BY name`)
+		rows, err := conn.Query(ctx, `SELECT name, dropped, (SELECT count(*) FROM stopgate.outbox WHERE sink = name AND NOT aside),
+			(SELECT count(*) FROM stopgate.outbox WHERE sink = name AND aside),
+			(SELECT seq FROM stopgate.outbox WHERE sink = name AND NOT aside ORDER BY place LIMIT 1) FROM stopgate.sinks ORDER BY name`)
 		if err != nil {
 			return err
 		}
 		states, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (state gate.SinkState, err error) {
 			var oldest *int64
-			err = row.Scan((*text)(&state.Name), &state.Dropped, &state.Pending, &oldest)
+			err = row.Scan((*text)(&state.Name), &state.Dropped, &state.Pending, &state.Aside, &oldest)
 			if oldest != nil {
 				state.Oldest = time.Unix(0, *oldest).UTC()
 			}

@@ -212,6 +212,9 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 	if f.Session != "" {
 		add(`e.session <> '' AND sha256(e.session) = sha256(?)`, bytesOf(f.Session))
 	}
+	if f.Aside != "" {
+		add(`e.seq IN (SELECT seq FROM stopgate.outbox WHERE sink = ? AND aside)`, bytesOf(f.Aside))
+	}
 	if f.Event != "" {
 		add(`e.event = ?`, bytesOf(string(f.Event)))
 	}

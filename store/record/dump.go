@@ -95,6 +95,7 @@ type Sink struct {
 
 // Unsent is an evaluation that a sink does not have yet.
 type Unsent struct {
-	Sink string
-	Seq  int64
+	Sink  string
+	Seq   int64
+	Aside bool
 }

@@ -60,8 +60,8 @@ func (s *Store) Dump(ctx context.Context) (dump record.Dump, done func() error, 
 		})
 	dump.Sinks = each(ctx, tx, `SELECT name, seen, dropped FROM sinks`,
 		func(k *record.Sink) []any { return []any{&k.Name, &k.Seen, &k.Dropped} })
-	dump.Unsent = each(ctx, tx, `SELECT sink, seq FROM outbox ORDER BY place`,
-		func(u *record.Unsent) []any { return []any{&u.Sink, &u.Seq} })
+	dump.Unsent = each(ctx, tx, `SELECT sink, seq, aside FROM outbox ORDER BY place`,
+		func(u *record.Unsent) []any { return []any{&u.Sink, &u.Seq, &u.Aside} })
 	return dump, tx.Rollback, nil
 }
 

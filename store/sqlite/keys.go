@@ -74,7 +74,21 @@ func (w revokeKey) apply(c *conn) error {
 	}
 	e := entry(gate.KeyRevoked, "key", name, w.by, w.at)
 	e.KeyID = id
-	return insertAudit(c, e)
+	return errors.Join(insertAudit(c, e), w.endOverrides(c, id))
+}
+
+// endOverrides ends those that the key has set: whoever had it may have set them. The
+// audit knows whose each is.
+func (w revokeKey) endOverrides(c *conn, id string) error {
+	var sessions []string
+	err := c.each(func(v []driver.Value) { sessions = append(sessions, v[0].(string)) }, 1, `SELECT session FROM overrides AS o WHERE until > ?2 AND EXISTS (
+		SELECT 1 FROM audit WHERE action = ?3 AND session = o.session AND until = o.until AND credential = 'key:' || ?1)`, id, w.at, string(gate.OverrideSet))
+	for _, session := range sessions {
+		e := entry(gate.OverrideRemoved, "override", "", w.by, w.at)
+		e.Session = session
+		err = errors.Join(err, c.exec(`DELETE FROM overrides WHERE session = ?`, session), insertAudit(c, e))
+	}
+	return err
 }
 
 // KeyUsed notes a use. A later one that was noted already stays.

@@ -55,7 +55,7 @@ func (w *keepSinks) apply(c *conn) error {
 // store, the one that has locked the directory, so that its lease is for ever.
 func (s *Store) Undelivered(ctx context.Context, sink string, _ gate.Lease, see func(gate.Delivery) bool) error {
 	rows, err := s.reads.QueryContext(ctx, `SELECT o.place, `+listColumns+`, e.evidence, e.payload
-		FROM outbox AS o JOIN evaluations AS e ON e.seq = o.seq WHERE o.sink = ? ORDER BY o.place`, sink)
+		FROM outbox AS o JOIN evaluations AS e ON e.seq = o.seq WHERE o.sink = ? AND o.aside = 0 ORDER BY o.place`, sink)
 	if err != nil {
 		return explain(err)
 	}
@@ -87,6 +87,42 @@ func (w delivered) apply(c *conn) error {
 	return c.exec(`DELETE FROM outbox WHERE place IN (SELECT value FROM json_each(?2)) AND sink = ?1`, w.sink, w.places)
 }
 
+// SetAside says that the sink refuses that record itself.
+func (s *Store) SetAside(ctx context.Context, sink string, place int64) error {
+	return s.writer.do(ctx, setAside{sink, place})
+}
+
+type setAside struct {
+	sink  string
+	place int64
+}
+
+func (w setAside) apply(c *conn) error {
+	return c.exec(`UPDATE outbox SET aside = 1 WHERE place = ?2 AND sink = ?1`, w.sink, w.place)
+}
+
+// SendAgain hands out again what is set aside.
+func (s *Store) SendAgain(ctx context.Context, sink string) (int64, error) {
+	w := &sendAgain{sink: sink}
+	err := s.writer.do(ctx, w)
+	return w.records, err
+}
+
+type sendAgain struct {
+	sink    string
+	records int64
+}
+
+func (w *sendAgain) apply(c *conn) error {
+	w.records = 0
+	const aside = ` WHERE sink = ?1 AND aside = 1`
+	err := c.each(func(v []driver.Value) { w.records = v[0].(int64) }, 1, `SELECT count(*) FROM outbox`+aside, w.sink)
+	if err != nil {
+		return err
+	}
+	return c.exec(`UPDATE outbox SET aside = 0`+aside, w.sink)
+}
+
 // placesJSON is a list of numbers as one argument.
 func placesJSON(numbers []int64) string {
 	b, _ := json.Marshal(numbers) // cannot fail
@@ -98,8 +134,9 @@ func (s *Store) ReleaseSink(context.Context, string, string) error { return nil 
 
 // SinkStates are those of all sinks, by name.
 func (s *Store) SinkStates(ctx context.Context) ([]gate.SinkState, error) {
-	rows, err := s.reads.QueryContext(ctx, `SELECT name, dropped, (SELECT count(*) FROM outbox WHERE sink = name),
-		coalesce((SELECT seq FROM outbox WHERE sink = name ORDER BY place LIMIT 1), 0) FROM sinks ORDER BY name`)
+	rows, err := s.reads.QueryContext(ctx, `SELECT name, dropped, (SELECT count(*) FROM outbox WHERE sink = name AND aside = 0),
+		(SELECT count(*) FROM outbox WHERE sink = name AND aside = 1),
+		coalesce((SELECT seq FROM outbox WHERE sink = name AND aside = 0 ORDER BY place LIMIT 1), 0) FROM sinks ORDER BY name`)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -108,7 +145,7 @@ func (s *Store) SinkStates(ctx context.Context) ([]gate.SinkState, error) {
 	for rows.Next() {
 		var state gate.SinkState
 		var oldest int64
-		if err := rows.Scan(&state.Name, &state.Dropped, &state.Pending, &oldest); err != nil {
+		if err := rows.Scan(&state.Name, &state.Dropped, &state.Pending, &state.Aside, &oldest); err != nil {
 			return nil, explain(err)
 		}
 		if state.Pending > 0 {

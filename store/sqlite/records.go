@@ -108,6 +108,9 @@ func selectPage(f gate.RecordFilter) (query string, args []any, err error) {
 	if f.Session != "" {
 		add(`e.session <> '' AND e.session = ?`, f.Session)
 	}
+	if f.Aside != "" {
+		add(`e.seq IN (SELECT seq FROM outbox WHERE sink = ? AND aside = 1)`, f.Aside)
+	}
 	if f.Event != "" {
 		add(`e.event = ?`, string(f.Event))
 	}

@@ -95,6 +95,66 @@ func outbox(t *testing.T, s gate.Store) {
 	wantNoError(t, o.ReleaseSink(t.Context(), "a", lease.Holder))
 }
 
+// outboxAside: what is set aside for one sink is not handed to it until it is to be
+// sent again, in its old place, and can be found.
+func outboxAside(t *testing.T, s gate.Store) {
+	o := outboxOf(t, s)
+	keep(t, s, "a", "b")
+	for n := range 3 {
+		commit(t, s, Record(n))
+	}
+	want := func(sink string, n ...int) []int64 {
+		t.Helper()
+		all := []string{}
+		for _, i := range n {
+			all = append(all, ID(i))
+		}
+		got, places := lacks(t, s, sink, lease)
+		if diff := cmp.Diff(all, got); diff != "" {
+			t.Errorf("%s lacks (-want +got):\n%s", sink, diff)
+		}
+		return places
+	}
+	found := func(sink string, n ...int) {
+		t.Helper()
+		all := []string{}
+		for _, i := range n {
+			all = append(all, ID(i))
+		}
+		items, _, err := s.Records(t.Context(), gate.RecordFilter{Aside: sink})
+		wantNoError(t, err)
+		if diff := cmp.Diff(all, ids(items)); diff != "" {
+			t.Errorf("set aside for %s (-want +got):\n%s", sink, diff)
+		}
+	}
+	places := want("a", 0, 1, 2)
+	wantNoError(t, o.SetAside(t.Context(), "b", places[0])) // which is a's
+	wantNoError(t, o.SetAside(t.Context(), "a", places[0]))
+	want("a", 1, 2)
+	want("b", 0, 1, 2)
+	found("a", 0)
+	found("b")
+	states, err := o.SinkStates(t.Context())
+	wantNoError(t, err)
+	if diff := cmp.Diff([]gate.SinkState{{Name: "a", Pending: 2, Aside: 1, Oldest: Record(1).Time}, {Name: "b", Pending: 3, Oldest: Record(0).Time}}, states); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	wantNoError(t, o.SetAside(t.Context(), "a", places[1]))
+	for _, records := range []int64{2, 0} {
+		if n, err := o.SendAgain(t.Context(), "a"); err != nil || n != records {
+			t.Errorf("%d are sent again, %v, want %d", n, err, records)
+		}
+	}
+	want("a", 0, 1, 2)
+	found("a")
+	wantNoError(t, o.SetAside(t.Context(), "a", places[2]))
+	wantNoError(t, s.EraseSession(t.Context(), "s1"))
+	found("a")
+	if n, err := o.SendAgain(t.Context(), "a"); err != nil || n != 0 {
+		t.Errorf("%d of an erased session are left, %v", n, err)
+	}
+}
+
 // outboxErased: what is erased leaves the outbox, and is not counted as lost.
 func outboxErased(t *testing.T, s gate.Store) {
 	keep(t, s, "a")

@@ -61,3 +61,33 @@ func overrides(t *testing.T, s gate.Store) {
 	wantNoError(t, s.EraseSession(t.Context(), "s2"))
 	none("s2")
 }
+
+// overridesOfRevokedKey: with a key end the overrides that it has set, and no
+// other's, also of one who is called the same.
+func overridesOfRevokedKey(t *testing.T, s gate.Store) {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	set := func(session string, by gate.Actor) {
+		t.Helper()
+		wantNoError(t, s.SetOverride(t.Context(), gate.Override{Session: session, Reason: "r", Agents: []string{"*"}, Since: now, Until: now.Add(time.Hour)}, by))
+	}
+	wantNoError(t, s.AddKey(t.Context(), gate.Key{ID: "id1", Name: "ops", Hash: [32]byte{1}, Scopes: []gate.Scope{gate.AdminScope}, Agents: []string{"*"}}, me))
+	key, other := gate.Actor{Name: "ops", Credential: "key:id1"}, gate.Actor{Name: "ops", Credential: "oidc:ops"}
+	set("s1", key)
+	set("s2", other)
+	set("s3", key)
+	wantNoError(t, s.RemoveOverride(t.Context(), "s3", you))
+	now = now.Add(time.Minute)
+	set("s3", other) // in place of the key's
+	wantNoError(t, s.RevokeKey(t.Context(), "ops", you))
+	_, err := s.Override(t.Context(), "s1")
+	wantCode(t, err, gate.CodeNotFound)
+	for _, session := range []string{"s2", "s3"} {
+		_, err := s.Override(t.Context(), session)
+		wantNoError(t, err)
+	}
+	entries, _, err := s.Audit(t.Context(), gate.AuditFilter{Action: gate.OverrideRemoved})
+	wantNoError(t, err)
+	if len(entries) != 2 || entries[0].Session != "s1" || entries[0].By != you.Name || entries[0].Credential != you.Credential {
+		t.Errorf("audit %+v", entries)
+	}
+}
