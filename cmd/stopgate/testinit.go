@@ -249,7 +249,7 @@ func (t *tester) decide(p process, path string, draft *draftFile) error {
 
 // tried is a test file that was run without having been written.
 func (t *tester) tried(p process, path string, text []byte) (*suite, error) {
-	s := readSuite(path, text)
+	s := readSuite(p.ctx, path, text)
 	if gate.HasErrors(s.findings) {
 		printFindings(p.stderr, []specFile{{path: path, findings: s.findings}})
 		return nil, exit{exitInput, errors.New("no test file can be written for this spec")}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func loadSuites(p process, paths []string) ([]*suite, error) {
 	var suites []*suite
 	bad := 0
 	for _, path := range paths {
-		s, err := loadSuite(path)
+		s, err := loadSuite(p.ctx, path)
 		if err != nil {
 			return nil, exit{exitInput, err}
 		}
@@ -55,16 +56,16 @@ func loadSuites(p process, paths []string) ([]*suite, error) {
 	return suites, nil
 }
 
-func loadSuite(path string) (*suite, error) {
+func loadSuite(ctx context.Context, path string) (*suite, error) {
 	data, err := readNamed(path)
 	if err != nil {
 		return nil, err
 	}
-	return readSuite(path, data), nil
+	return readSuite(ctx, path, data), nil
 }
 
 // readSuite reads a test file's text and the files that it names.
-func readSuite(path string, data []byte) *suite {
+func readSuite(ctx context.Context, path string, data []byte) *suite {
 	s := &suite{}
 	if s.file, s.findings = config.ReadTestFile(path, data); gate.HasErrors(s.findings) {
 		return s
@@ -73,10 +74,14 @@ func readSuite(path string, data []byte) *suite {
 	if gate.HasErrors(s.findings) {
 		return s
 	}
+	policies := &gate.Policies{}
+	policies.SetFiles(s.specs)
 	for _, c := range s.file.Cases {
 		loaded := &testCase{TestCase: c}
 		for _, e := range c.Events {
-			loaded.events = append(loaded.events, s.loadEvent(c, e))
+			ev := s.loadEvent(c, e)
+			s.contested(ctx, policies, c, e, &ev)
+			loaded.events = append(loaded.events, ev)
 		}
 		s.cases = append(s.cases, loaded)
 	}
