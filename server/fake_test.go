@@ -368,6 +368,11 @@ func (f *shelf) ReadFor(ctx context.Context, r gate.Record) (io.ReadCloser, bool
 	return text, true, err
 }
 
+func (f *shelf) WriteMessages(w io.Writer, text io.Reader) error {
+	_, err := io.Copy(w, text)
+	return err
+}
+
 func (f *shelf) Erase(_ context.Context, session string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
