@@ -25,6 +25,7 @@ func eventKeys() schema {
 		"event":           schema{"type": "object", "description": "An event as POST /v1/evaluate takes it."},
 		"event_file":      with(textAbout("An event, or a recorded evaluation, in a file."), schema{"minLength": 1}),
 		"protocol":        textAbout("Whose payload the event is; native if not set."),
+		"active":          listOf("The hooks on demand that the session has switched on; all, if not set.", schema{"type": "string"}),
 		"transcript":      schema{"type": []string{"string", "array"}, "description": "The conversation: text, or messages."},
 		"transcript_file": with(textAbout("The conversation in a file."), schema{"minLength": 1}),
 		"model": schema{"description": "What the model answers, in order; or by hook.",

@@ -148,7 +148,7 @@ func TestDocumentedTestFiles(t *testing.T) {
 		t.Errorf("%d test files are there", len(blocks))
 	}
 	// Every key that is read is in it.
-	for _, key := range strings.Fields("spec agent allow_hosts tests name event event_file protocol transcript transcript_file model recording take http files want series counts files_after timeout decision reason context hooks notes errors forced degraded stop_hook_active stop_rejection_count requests") {
+	for _, key := range strings.Fields("spec agent allow_hosts tests name event event_file protocol active transcript transcript_file model recording take http files want series counts files_after timeout decision reason context hooks notes errors forced degraded stop_hook_active stop_rejection_count requests") {
 		if !strings.Contains(string(page), "`"+key+"`") {
 			t.Errorf("%s is not documented", key)
 		}

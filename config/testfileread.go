@@ -212,6 +212,9 @@ func readEvent(o *object) TestEvent {
 	case !inline && !file:
 		o.errorf(o.child("event"), o.node.pos, "event is missing: want event, event_file, or a series of them")
 	}
+	if e.Active = o.texts("active"); e.Active == nil && o.value("active") != nil {
+		e.Active = []string{} // none is
+	}
 	if n := o.value("transcript"); n != nil {
 		if n.kind != textKind && n.kind != listKind {
 			o.errorf(o.child("transcript"), n.pos, "transcript is %s, want text or a list of messages", n.describe())

@@ -13,15 +13,19 @@ import (
 // contested refuses answers that several hooks would take from one list. Hooks of an
 // event run at once, so whoever comes first has the first answer: such a case passes
 // today and fails tomorrow.
-func (s *suite) contested(ctx context.Context, policies *gate.Policies, c config.TestCase, e config.TestEvent, ev *gate.Event) {
+func (s *suite) contested(ctx context.Context, c config.TestCase, e config.TestEvent, ev *gate.Event) {
 	if len(e.Model) == 0 && len(e.HTTP) == 0 {
 		return
 	}
+	policies := &gate.Policies{}
+	policies.SetFiles(s.activeSpecs(e.Active))
 	about, err := policies.About(*ev)
 	if err != nil { // an unknown agent, which the run tells
 		return
 	}
-	about = slices.DeleteFunc(about, func(h *gate.Hook) bool { return h.Dialect.InTurn() || passedOver(ctx, h, ev) })
+	about = slices.DeleteFunc(about, func(h *gate.Hook) bool {
+		return h.Activation == gate.OnDemand || h.Dialect.InTurn() || passedOver(ctx, h, ev)
+	})
 	var judged, sent []*gate.Hook
 	for _, h := range about {
 		switch _, own := e.Model[h.Name]; {

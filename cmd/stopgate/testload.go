@@ -74,13 +74,12 @@ func readSuite(ctx context.Context, path string, data []byte) *suite {
 	if gate.HasErrors(s.findings) {
 		return s
 	}
-	policies := &gate.Policies{}
-	policies.SetFiles(s.specs)
 	for _, c := range s.file.Cases {
 		loaded := &testCase{TestCase: c}
 		for _, e := range c.Events {
 			ev := s.loadEvent(c, e)
-			s.contested(ctx, policies, c, e, &ev)
+			s.checkActive(e)
+			s.contested(ctx, c, e, &ev)
 			loaded.events = append(loaded.events, ev)
 		}
 		s.cases = append(s.cases, loaded)
@@ -166,10 +165,11 @@ func (s *suite) loadEvent(c config.TestCase, e config.TestEvent) gate.Event {
 	}
 	if e.TranscriptFile.Name != "" {
 		path := s.beside(e.TranscriptFile.Name)
-		if _, err := readNamed(path); err != nil {
+		text, err := readNamed(path)
+		if err != nil {
 			s.errorf(e.TranscriptFile.Place, "transcript_file %s", err)
 		}
-		ev.TranscriptPath, ev.InlineTranscript = absolute(path), nil
+		ev.TranscriptPath, ev.TranscriptFormat, ev.InlineTranscript = absolute(path), formatOf(text, ev.TranscriptFormat), nil
 	}
 	return ev
 }
@@ -188,31 +188,37 @@ func whole(err error) string {
 }
 
 func (s *suite) decode(e config.TestEvent) (gate.Event, error) {
-	body := []byte(e.Event)
 	if e.EventFile.Name != "" {
-		data, err := readNamed(s.beside(e.EventFile.Name))
+		path := s.beside(e.EventFile.Name)
+		data, err := readNamed(path)
 		if err != nil {
 			return gate.Event{}, err
 		}
-		if fields := members(data); fields["evaluation_id"] != nil {
-			return s.decodeRecord(data)
+		ev, err := s.decodeFile(data, e.Protocol)
+		if err != nil {
+			err = fmt.Errorf("%s: %s", path, whole(err))
 		}
-		body = data
+		return ev, err
 	}
-	if e.Protocol != "" && e.Protocol != gate.Native {
-		return s.decodeHost(e.Protocol, body, wire.Options{})
+	ev, err := s.decodeEvent(e.Event, e.Protocol)
+	if err == nil && ev.Protocol == gate.Native {
+		if warnings := eventWarnings(e.Event, ev); len(warnings) > 0 {
+			err = errors.New(strings.Join(warnings, "; "))
+		}
+	}
+	return ev, err
+}
+
+// decodeEvent is an event as a protocol has it; empty: the native one.
+func (s *suite) decodeEvent(body []byte, protocol string) (gate.Event, error) {
+	if protocol != "" && protocol != gate.Native {
+		return s.decodeHost(protocol, body, wire.Options{})
 	}
 	named, err := s.withAgent(body)
 	if err != nil {
 		return gate.Event{}, err
 	}
-	ev, err := wire.DecodeNative(named)
-	if err == nil && e.Event != nil {
-		if warnings := eventWarnings(body, ev); len(warnings) > 0 {
-			err = errors.New(strings.Join(warnings, "; "))
-		}
-	}
-	return ev, err
+	return wire.DecodeNative(named)
 }
 
 // withAgent names the file's agent in an event that names none.
@@ -238,38 +244,6 @@ func (s *suite) decodeHost(name string, body []byte, opt wire.Options) (gate.Eve
 	if err == nil && ev.Name == "" {
 		err = errors.New("no hook is ever about it")
 	}
-	return ev, err
-}
-
-// decodeRecord is the event of a recorded evaluation, as it was asked, by the
-// agent under test. What only the machine of then has, it does not name: where its
-// conversation lay, and in which directory the agent worked.
-func (s *suite) decodeRecord(data []byte) (gate.Event, error) {
-	var r gate.Record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return gate.Event{}, fmt.Errorf("recorded evaluation cannot be read: %w", err)
-	}
-	if members(r.Payload) == nil {
-		return gate.Event{}, errors.New("recorded evaluation has no payload that is a JSON object")
-	}
-	var ev gate.Event
-	var err error
-	if r.Protocol == "" || r.Protocol == gate.Native {
-		fields := members(r.Payload)
-		delete(fields, "execution_summary")
-		if !slices.Contains(agentNames(s.specs), r.Agent) {
-			delete(fields, "agent_name")
-		}
-		var named []byte
-		if named, err = json.Marshal(fields); err == nil {
-			if named, err = s.withAgent(named); err == nil {
-				ev, err = wire.DecodeNative(named)
-			}
-		}
-	} else {
-		ev, err = s.decodeHost(r.Protocol, r.Payload, wire.Options{Event: hostEvent(r), Tool: r.Tool, Session: r.Session})
-	}
-	ev.TranscriptPath, ev.Cwd = "", ""
 	return ev, err
 }
 
