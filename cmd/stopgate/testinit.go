@@ -49,9 +49,9 @@ func (c testCommand) init(p process) error {
 			hooks = append(hooks, &s.Hooks[i])
 		}
 	}
-	draft := draftFile{spec: filepath.Base(c.Init), hosts: hostsOf(hooks)}
+	draft := draftFile{spec: filepath.Base(c.Init), hooks: hooks, hosts: hostsOf(hooks)}
 	for _, h := range hooks {
-		draft.add(p.ctx, h, hooks)
+		draft.add(p.ctx, h)
 	}
 	if len(draft.cases) == 0 {
 		return exit{exitInput, fmt.Errorf("%s has no hook that events could be thought of for", c.Init)}
@@ -67,8 +67,11 @@ func (c testCommand) init(p process) error {
 	if n := draft.unfilled(); n > 0 {
 		fill = fmt.Sprintf(" (%d of them to be filled in: %s)", n, fillIn)
 	}
-	_, err = fmt.Fprintf(p.stdout, "wrote %s with %s%s: change the events to yours, then run stopgate test %s\n", path, plural(len(draft.cases), "case"), fill, path)
-	return err
+	fmt.Fprintf(p.stdout, "wrote %s with %s%s: change the events to yours, then run stopgate test %s\n", path, plural(len(draft.cases), "case"), fill, path)
+	for _, what := range draft.without {
+		fmt.Fprintln(p.stdout, "no case for "+what)
+	}
+	return nil
 }
 
 // createNew writes a file that is not there yet.
@@ -83,9 +86,11 @@ func createNew(path string, text []byte) error {
 
 // draftFile is a test file that is being written.
 type draftFile struct {
-	spec  string
-	hosts []string // that http hooks of claude-code ask
-	cases []draftCase
+	spec    string
+	hooks   []*gate.Hook
+	hosts   []string // that http hooks of claude-code ask
+	cases   []draftCase
+	without []string // what there is no case for, and why
 }
 
 // draftCase is a case without what must come out.
@@ -98,16 +103,27 @@ type draftCase struct {
 	want  string   // in YAML, indented
 
 	outcome gate.Outcome // what the hook came to
+	held    int          // which of its rules decided; noRule: none
 	other   gate.Outcome // what a case of the other kind is for: block or allow; empty: it is none
+	rule    *ruleDraft   // the rule that the case is for; nil: it is for none
 	fill    bool         // somebody has to fill it in
+	lacks   string       // what could not be answered about the event; empty: nothing
 }
 
-// add drafts cases for one hook of all: those of a prompt hook or an http hook with a
+// add drafts cases for one of the hooks: those of a prompt hook or an http hook with a
 // judge or a server that is content and one that is not.
-func (f *draftFile) add(ctx context.Context, h *gate.Hook, all []*gate.Hook) {
-	for _, e := range draftEvents(h) {
+func (f *draftFile) add(ctx context.Context, h *gate.Hook) {
+	events := draftEvents(h, f.hooks)
+	if len(events) == 0 {
+		why := "no event " + string(h.Event) + " can be written"
+		if h.Event.ForTool() {
+			why = fmt.Sprintf("its matcher %q names no tool that could be thought of", h.Matcher.String())
+		}
+		f.without = append(f.without, fmt.Sprintf("hook %q: %s", h.Name, why))
+	}
+	for _, e := range events {
 		e, asked := askedAbout(ctx, h, e)
-		about := aboutEvent(h, e, all)
+		about := aboutEvent(h, e, f.hooks)
 		name := plainName(h)
 		if tool, of := e["tool_name"].(string); of {
 			name += " on " + tool
@@ -203,11 +219,16 @@ func (t *tester) settle(p process, path string, draft *draftFile) ([]byte, error
 	if err := t.decide(p, path, draft); err != nil {
 		return nil, err
 	}
-	if others := draft.others(p.ctx); len(others.cases) > 0 {
-		if err := t.decide(p, path, &others); err != nil {
-			return nil, err
+	for _, more := range []func(context.Context) draftFile{draft.others, draft.byRule} {
+		if others := more(p.ctx); len(others.cases) > 0 {
+			if err := t.decide(p, path, &others); err != nil {
+				return nil, err
+			}
+			draft.cases = append(draft.cases, others.cases...)
 		}
-		draft.cases = append(draft.cases, others.cases...)
+	}
+	if err := t.withoutUseless(p, path, draft); err != nil {
+		return nil, err
 	}
 	text := draft.written()
 	second, err := t.tried(p, path, text)
@@ -242,8 +263,31 @@ func (t *tester) decide(p process, path string, draft *draftFile) error {
 				return exit{exitInput, fmt.Errorf("hook %q could not be asked: %w", v.Name, v.Failure)}
 			}
 		}
-		draft.cases[i].decided(d)
+		draft.cases[i].decided(d, c.result.held[0])
 	}
+	return nil
+}
+
+// withoutUseless leaves out cases that are to be filled in and pass as they are: what
+// they want comes out of another rule, too, so nobody would see that they were not
+// filled in.
+func (t *tester) withoutUseless(p process, path string, draft *draftFile) error {
+	if draft.unfilled() == 0 {
+		return nil
+	}
+	ran, err := t.tried(p, path, draft.written())
+	if err != nil {
+		return err
+	}
+	var kept []draftCase
+	for i, d := range draft.cases {
+		if d.fill && len(ran.cases[i].result.failures) == 0 {
+			draft.without = append(draft.without, fmt.Sprintf("%s: no event that it decides was found, and others come to the same", d.subject()))
+			continue
+		}
+		kept = append(kept, d)
+	}
+	draft.cases = kept
 	return nil
 }
 
@@ -292,7 +336,12 @@ func (f draftFile) written() []byte {
 		if d.fill {
 			b.WriteString(d.instructions())
 		}
-		fmt.Fprintf(&b, "  - name: %s\n    event: %s\n", scalar(d.name), inline(d.event))
+		event := maps.Clone(d.event)
+		delete(event, talkKey)
+		fmt.Fprintf(&b, "  - name: %s\n    event: %s\n", scalar(d.name), inline(event))
+		if talk, there := d.event[talkKey].(draftTalk); there {
+			fmt.Fprintf(&b, "    transcript: %s\n", talk.written())
+		}
 		if len(d.model) > 0 {
 			fmt.Fprintf(&b, "    model:\n      %s\n", strings.Join(d.model, "\n      "))
 		}
