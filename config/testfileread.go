@@ -482,6 +482,9 @@ func (o *object) wanted(name string) *Text {
 			continue
 		}
 		t := &Text{form: form}
+		if form != "is" && text == "" && of.node.find(form) != nil && of.node.find(form).kind == textKind {
+			o.errorf(of.child(form), of.place(form), "%s is empty, which every text fits: for one that is empty write %s: \"\"", form, name)
+		}
 		switch form {
 		case "is":
 			t.is = text

@@ -100,21 +100,19 @@ func TestRecordedStopBecomesACase(t *testing.T) {
 	s.say("s", "Now something else.") // of which the hook did not know
 	dir := t.TempDir()
 	record := s.want(200, "GET", "/v1/evaluations/"+d.EvaluationID, "")
-	req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/v1/evaluations/"+d.EvaluationID+"/transcript", nil)
-	if err != nil {
-		t.Fatal(err)
+	kind, messages := s.messagesOf(d)
+	if kind != "application/x-ndjson" || strings.Count(messages, "\n") != 2 {
+		t.Fatalf("%s\n%s", kind, messages)
 	}
-	req.Header.Set("Accept", "application/x-ndjson")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
+	// What was uploaded as text stays text: who said what nobody knows.
+	if status, body := s.do("PUT", "/v1/sessions/plain/transcript?agent=a", "text/plain", []byte("=== user ===\nTest it.\n")); status != 200 {
+		t.Fatalf("%d %s", status, body)
 	}
-	defer resp.Body.Close()
-	messages, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/x-ndjson" || strings.Count(string(messages), "\n") != 2 {
-		t.Fatalf("%d %v %v\n%s", resp.StatusCode, resp.Header, err, messages)
+	plain := s.evaluate(`{"hook_event_name":"Stop","agent_name":"a","session_id":"plain","final_output":"Done."}`)
+	if kind, text := s.messagesOf(plain); !strings.HasPrefix(kind, "text/plain") || text != "=== user ===\nTest it.\n" {
+		t.Errorf("%s\n%s", kind, text)
 	}
-	for name, text := range map[string]string{"a.json": spec, "event.json": record, "talk.ndjson": string(messages),
+	for name, text := range map[string]string{"a.json": spec, "event.json": record, "talk.ndjson": messages,
 		"claude.json": strings.Replace(strings.Replace(record, `"protocol":"native"`, `"protocol":"claude-code"`, 1), `"final_output"`, `"last_assistant_message"`, 1),
 		"a.test.yaml": "tests:\n  - {name: then, event_file: event.json, transcript_file: talk.ndjson, want: allow}\n" +
 			"  - {name: of a host, event_file: claude.json, transcript_file: talk.ndjson, want: allow}\n" +
@@ -124,6 +122,26 @@ func TestRecordedStopBecomesACase(t *testing.T) {
 	if out, code := runTests(t, t.Context(), testCommand{Paths: []string{dir}}); code != exitDone {
 		t.Errorf("exit %d\n%s", code, out)
 	}
+}
+
+// messagesOf asks for an evaluation's conversation as messages.
+func (s *service) messagesOf(d gate.Decision) (contentType, text string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+"/v1/evaluations/"+d.EvaluationID+"/transcript", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/x-ndjson, */*;q=0.1")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("%d %v %s", resp.StatusCode, err, body)
+	}
+	return resp.Header.Get("Content-Type"), string(body)
 }
 
 // Where no sandbox works, the tests of command hooks fail: a hook that was not

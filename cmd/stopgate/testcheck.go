@@ -121,7 +121,7 @@ func checkText(r *caseResult, at config.Place, name string, want *config.Text, t
 		r.failf(at, "%s is %q, want %s", name, text, want)
 		return
 	}
-	lines := diff.Diff("want "+name, []byte(strings.TrimSpace(is)+"\n"), name, []byte(strings.TrimSpace(text)+"\n"))
+	lines := diff.Diff("want", []byte(strings.TrimSpace(is)+"\n"), "got", []byte(strings.TrimSpace(text)+"\n"))
 	r.failf(at, "%s is another one:\n%s", name, bytes.TrimRight(lines, "\n"))
 }
 

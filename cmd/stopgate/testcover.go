@@ -113,9 +113,9 @@ func newCoverage(s *gate.Spec, h *gate.Hook) coverage {
 	return c
 }
 
-func (c *coverage) add(ev *gate.Event, v gate.Verdict, held map[string]int) {
+func (c *coverage) add(ev *gate.Event, v gate.Verdict, held map[hookKey]int) {
 	c.Outcomes[v.Outcome]++
-	if rule, known := held[v.Name]; known && rule == noRule {
+	if rule, known := held[hookKey{v.Level, v.Name}]; known && rule == noRule {
 		c.NoRule++
 	} else if known && rule < len(c.Rules) {
 		c.Rules[rule].Events++

@@ -19,13 +19,13 @@ const fillIn = "FILL IN"
 // decided writes down what came of the case, and which rule of each hook held. One of
 // the other kind that did not come out so is left to be filled in, with the other hooks
 // as they are now; so is one that a hook could not answer, which is nothing to be wanted.
-func (d *draftCase) decided(got gate.Decision, held map[string]int) {
+func (d *draftCase) decided(got gate.Decision, held map[hookKey]int) {
 	d.held, d.lacks = noRule, ""
 	wanted := gate.Decision{Outcome: got.Outcome, Hooks: slices.Clone(got.Hooks)}
 	for i, v := range got.Hooks {
 		if d.hook != nil && v.Name == d.hook.Name {
 			d.outcome = v.Outcome
-			if rule, known := held[v.Name]; known {
+			if rule, known := held[hookKey{v.Level, v.Name}]; known {
 				d.held = rule
 			}
 		}

@@ -13,7 +13,13 @@ import (
 // that were never all seen to hold is not tested. It is a [gate.Evaluator].
 type heldRules struct {
 	mu   sync.Mutex
-	held map[string]int // by the hook's name; noRule: none held
+	held map[hookKey]int // noRule: none held
+}
+
+// hookKey is which hook of an event it is.
+type hookKey struct {
+	level gate.Level
+	name  string
 }
 
 // noRule is the place of a rule where none held, and so the hook allowed.
@@ -30,15 +36,15 @@ func (r *heldRules) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.held == nil {
-			r.held = map[string]int{}
+			r.held = map[hookKey]int{}
 		}
-		r.held[in.Hook.Name] = at
+		r.held[hookKey{in.Hook.Level, in.Hook.Name}] = at
 	}
 	return v
 }
 
 // take is what held since it was last asked.
-func (r *heldRules) take() map[string]int {
+func (r *heldRules) take() map[hookKey]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	held := r.held

@@ -26,8 +26,8 @@ import (
 type caseResult struct {
 	began, ended time.Time
 	failures     []caseFailure
-	decisions    []gate.Decision  // one for each event that was decided
-	held         []map[string]int // of each of these: which of a rule hook's rules held, by hook; see heldRules
+	decisions    []gate.Decision   // one for each event that was decided
+	held         []map[hookKey]int // of each of these: which of a rule hook's rules held, by hook; see heldRules
 }
 
 // caseFailure is one thing that is not as it must be.
