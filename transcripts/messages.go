@@ -99,14 +99,14 @@ func (m *messageWriter) begin(words []string) {
 // that are not empty; the last one is the text's.
 func (m *messageWriter) open(end, role, behind string, members ...string) {
 	m.end = end
-	m.out.WriteString(`{"role":` + inJSON(role) + "," + behind)
+	_, _ = m.out.WriteString(`{"role":` + inJSON(role) + "," + behind)
 	for len(members) > 1 {
 		if members[1] != "" {
-			m.out.WriteString(inJSON(members[0]) + ":" + inJSON(members[1]) + ",")
+			_, _ = m.out.WriteString(inJSON(members[0]) + ":" + inJSON(members[1]) + ",")
 		}
 		members = members[2:]
 	}
-	m.out.WriteString(inJSON(members[0]) + `:"`)
+	_, _ = m.out.WriteString(inJSON(members[0]) + `:"`)
 }
 
 // say adds to the message's text. What stands before the first marker is a note.
@@ -118,12 +118,12 @@ func (m *messageWriter) say(text []byte) {
 		m.begin([]string{"note"})
 	}
 	quoted := inJSON(string(text))
-	m.out.WriteString(quoted[1 : len(quoted)-1])
+	_, _ = m.out.WriteString(quoted[1 : len(quoted)-1])
 }
 
 func (m *messageWriter) finish() {
 	if m.end != "" {
-		m.out.WriteString(m.end + "\n")
+		_, _ = m.out.WriteString(m.end + "\n")
 	}
 	m.end = ""
 }

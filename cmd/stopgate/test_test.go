@@ -127,7 +127,7 @@ func TestRecordedStopBecomesACase(t *testing.T) {
 // messagesOf asks for an evaluation's conversation as messages.
 func (s *service) messagesOf(d gate.Decision) (contentType, text string) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+"/v1/evaluations/"+d.EvaluationID+"/transcript", nil)
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/v1/evaluations/"+d.EvaluationID+"/transcript", nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ type draftTalk struct {
 }
 
 // Recall implements [gate.Recalling].
-func (d draftTalk) Recall(context.Context) (gate.Recalled, error) {
+func (d draftTalk) Recall(context.Context) (gate.Recalled, error) { //nolint:unparam // as the interface has it
 	return gate.Recalled{Prompt: d.prompt, Tools: d.tools}, nil
 }
 

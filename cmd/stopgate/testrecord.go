@@ -33,10 +33,10 @@ func (s *suite) decodeFile(data []byte, protocol string) (gate.Event, error) {
 // answeredError is the error of an answer's body (DESIGN §5); nil: it is none.
 func answeredError(body json.RawMessage) *gate.Error {
 	var e gate.Error
-	if json.Unmarshal(body, &e) != nil || e.Code == "" {
-		return nil
+	if ok := json.Unmarshal(body, &e) == nil && e.Code != ""; ok {
+		return &e
 	}
-	return &e
+	return nil
 }
 
 // decodeRecord is the event of a recorded evaluation, as it was asked, by the
