@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"stopgate/telemetry":             {"stopgate/gate"},
 	"stopgate/redact":                {"stopgate/gate", "stopgate/internal/jsonscan"},
 	"stopgate/rulehooks":             {"stopgate/gate", "stopgate/rulehooks/shell"},
-	"stopgate/rulehooks/expressions": {"stopgate/gate", "stopgate/internal/jsonscan", "stopgate/rulehooks/shell"},
+	"stopgate/rulehooks/expressions": {"stopgate/gate", "stopgate/internal/jsonscan", "stopgate/internal/nearest", "stopgate/rulehooks/shell"},
 	"stopgate/rulehooks/shell":       {},
 	"stopgate/store/record":          {"stopgate/gate"},
 	"stopgate/store/postgres":        {"stopgate/gate", "stopgate/store/record"},

@@ -260,3 +260,31 @@ func TestSpecSchemaHasWhatIsRead(t *testing.T) {
 		}
 	}
 }
+
+// A field of an event that is misspelt is flagged in the editor, too; a host's own
+// payload has the host's fields.
+func TestTestSchemaKnowsEventFields(t *testing.T) {
+	test := compiled(t, "test")
+	for _, c := range []struct {
+		name, keys string
+		good       bool
+	}{
+		{"known fields", "event: {hook_event_name: Stop, final_output: x}", true},
+		{"a misspelt one", "event: {hook_event_name: Stop, final_ouput: x}", false},
+		{"native by name", "protocol: native\n    event: {hook_event_name: Stop, final_ouput: x}", false},
+		{"a host's", "protocol: claude-code\n    event: {hook_event_name: Stop, last_assistant_message: x}", true},
+		{"in a file", "event_file: x.json", true},
+		{"hooks on demand", "active: [strict]\n    event: {hook_event_name: Stop, final_output: x}", true},
+		{"no name of one", "active: strict\n    event: {hook_event_name: Stop, final_output: x}", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := against(t, test, "tests:\n  - name: x\n    "+c.keys+"\n    want: allow\n"); (err == nil) != c.good {
+				t.Errorf("alone: %v", err)
+			}
+			series := "tests:\n  - name: x\n    series:\n      - " + strings.ReplaceAll(c.keys, "\n    ", "\n        ") + "\n        want: allow\n"
+			if err := against(t, test, series); (err == nil) != c.good {
+				t.Errorf("in a series: %v", err)
+			}
+		})
+	}
+}

@@ -25,6 +25,7 @@ func eventKeys() schema {
 		"event":           schema{"type": "object", "description": "An event as POST /v1/evaluate takes it."},
 		"event_file":      with(textAbout("An event, or a recorded evaluation, in a file."), schema{"minLength": 1}),
 		"protocol":        textAbout("Whose payload the event is; native if not set."),
+		"active":          listOf("The hooks on demand that the session has switched on; all, if not set.", schema{"type": "string"}),
 		"transcript":      schema{"type": []string{"string", "array"}, "description": "The conversation: text, or messages."},
 		"transcript_file": with(textAbout("The conversation in a file."), schema{"minLength": 1}),
 		"model": schema{"description": "What the model answers, in order; or by hook.",
@@ -36,13 +37,34 @@ func eventKeys() schema {
 	}
 }
 
+// EventFields are what an event may have: those of the API's Event, and those that only
+// a hook's context has, which people paste as an event.
+func EventFields() []string {
+	return []string{"hook_event_name", "agent_name", "session_id", "current_turn", "max_turns", "execution_summary", "transcript",
+		"final_output", "stop_hook_active", "stop_rejection_count", "tool_name", "tool_input", "tool_result", "tool_succeeded",
+		"prompt", "prompt_id", "agent_id", "agent_type", "labels", "cwd", "hook_name", "transcript_path"}
+}
+
+// nativeEvent: without a protocol an event has the fields that it may have, and no
+// others. It is for an object that has an event, and is added to it.
+func nativeEvent(s schema) schema {
+	fields := schema{}
+	for _, name := range EventFields() {
+		fields[name] = true
+	}
+	return with(s, schema{
+		"if":   schema{"anyOf": []schema{{"not": schema{"required": []string{"protocol"}}}, {"properties": schema{"protocol": schema{"const": gate.Native}}}}},
+		"then": schema{"properties": schema{"event": schema{"type": "object", "properties": fields, "additionalProperties": false}}},
+	})
+}
+
 // oneEvent: there is just one of them.
 func oneEvent() []schema {
 	return []schema{{"required": []string{"event"}}, {"required": []string{"event_file"}}}
 }
 
 func eventSchema() schema {
-	return with(strictly("One event of a series.", eventKeys(), "want"), schema{"oneOf": oneEvent()})
+	return nativeEvent(with(strictly("One event of a series.", eventKeys(), "want"), schema{"oneOf": oneEvent()}))
 }
 
 func caseSchema() schema {
@@ -60,7 +82,7 @@ func caseSchema() schema {
 	})
 	s := strictly("A case.", properties, "name")
 	s["oneOf"] = []schema{{"required": []string{"series"}}, {"required": []string{"want"}, "oneOf": oneEvent()}}
-	return s
+	return nativeEvent(s)
 }
 
 func answersSchema() schema {
@@ -86,7 +108,8 @@ func httpAnswerSchema() schema {
 
 // wantedSchema is that of a text that must be there.
 func wantedSchema() schema {
-	forms := strictly("", schema{"is": textAbout("The whole text."), "contains": textAbout("A part of it."), "matches": textAbout("RE2 that finds something in it.")})
+	forms := strictly("", schema{"is": textAbout("The whole text."), "contains": with(textAbout("A part of it."), schema{"minLength": 1}),
+		"matches": with(textAbout("RE2 that finds something in it."), schema{"minLength": 1})})
 	forms["minProperties"], forms["maxProperties"] = 1, 1
 	return schema{"anyOf": []schema{textAbout("The whole text."), forms}}
 }

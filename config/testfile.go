@@ -59,6 +59,9 @@ type TestEvent struct {
 	EventFile Named           // an event, or a record as GET /v1/evaluations/{id} has it
 	Protocol  string          // how the event is written; empty: native, or the record's own
 
+	// Active are the hooks on demand that the session has switched on; nil: all are.
+	Active []string
+
 	Transcript     json.RawMessage // a string, or an array of messages; nil: not given
 	TranscriptFile Named
 

@@ -33,6 +33,8 @@ func TestReadTestFileFindsWhatIsWrong(t *testing.T) {
 		{"a misspelt note", strings.Replace(goodCase, "want: allow", "want: {decision: allow, notes: [failed_opn]}", 1), `did you mean "failed_open"?`},
 		{"a misspelt error", strings.Replace(goodCase, "want: allow", "want: {decision: allow, errors: [time_out]}", 1), `did you mean "timeout"?`},
 		{"a pattern that is none", strings.Replace(goodCase, "want: allow", "want: {decision: allow, reason: {matches: '('}}", 1), "matches is no RE2 pattern: missing closing )"},
+		{"a part that every text has", strings.Replace(goodCase, "want: allow", "want: {decision: allow, reason: {contains: ''}}", 1), `contains is empty, which every text fits: for one that is empty write reason: ""`},
+		{"a pattern that every text fits", strings.Replace(goodCase, "want: allow", "want: {decision: allow, context: {matches: ''}}", 1), `matches is empty, which every text fits: for one that is empty write context: ""`},
 		{"two forms of a text", strings.Replace(goodCase, "want: allow", "want: {decision: allow, reason: {is: a, contains: b}}", 1), "several of is, contains and matches"},
 		{"no form of a text", strings.Replace(goodCase, "want: allow", "want: {decision: allow, reason: {}}", 1), "none of is, contains and matches"},
 		{"a hook without an outcome", strings.Replace(goodCase, "want: allow", "want: {decision: allow, hooks: {h: {reason: x}}}", 1), "hooks.h.outcome: outcome is missing"},
@@ -148,7 +150,7 @@ func TestDocumentedTestFiles(t *testing.T) {
 		t.Errorf("%d test files are there", len(blocks))
 	}
 	// Every key that is read is in it.
-	for _, key := range strings.Fields("spec agent allow_hosts tests name event event_file protocol transcript transcript_file model recording take http files want series counts files_after timeout decision reason context hooks notes errors forced degraded stop_hook_active stop_rejection_count requests") {
+	for _, key := range strings.Fields("spec agent allow_hosts tests name event event_file protocol active transcript transcript_file model recording take http files want series counts files_after timeout decision reason context hooks notes errors forced degraded stop_hook_active stop_rejection_count requests") {
 		if !strings.Contains(string(page), "`"+key+"`") {
 			t.Errorf("%s is not documented", key)
 		}

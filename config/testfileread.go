@@ -212,6 +212,9 @@ func readEvent(o *object) TestEvent {
 	case !inline && !file:
 		o.errorf(o.child("event"), o.node.pos, "event is missing: want event, event_file, or a series of them")
 	}
+	if e.Active = o.texts("active"); e.Active == nil && o.value("active") != nil {
+		e.Active = []string{} // none is
+	}
 	if n := o.value("transcript"); n != nil {
 		if n.kind != textKind && n.kind != listKind {
 			o.errorf(o.child("transcript"), n.pos, "transcript is %s, want text or a list of messages", n.describe())
@@ -479,6 +482,9 @@ func (o *object) wanted(name string) *Text {
 			continue
 		}
 		t := &Text{form: form}
+		if form != "is" && text == "" && of.node.find(form) != nil && of.node.find(form).kind == textKind {
+			o.errorf(of.child(form), of.place(form), "%s is empty, which every text fits: for one that is empty write %s: \"\"", form, name)
+		}
 		switch form {
 		case "is":
 			t.is = text

@@ -83,7 +83,7 @@ func (e *evaluation) turns() (all [][]int) {
 			if h.Shadow != shadows {
 				continue
 			}
-			if n := len(all) - 1; h.Dialect == before && h.Dialect.inTurn() {
+			if n := len(all) - 1; h.Dialect == before && h.Dialect.InTurn() {
 				all[n] = append(all[n], i)
 			} else {
 				all = append(all, []int{i})

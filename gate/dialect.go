@@ -16,9 +16,9 @@ const (
 // event.
 var Dialects = []Dialect{Azure, Antigravity, AXCode, ClaudeCode}
 
-// inTurn reports whether the dialect's hooks of one event run one after another,
+// InTurn reports whether the dialect's hooks of one event run one after another,
 // in firing order; the others run at once (DESIGN §2).
-func (d Dialect) inTurn() bool { return d == Antigravity || d == AXCode }
+func (d Dialect) InTurn() bool { return d == Antigravity || d == AXCode }
 
 // Concerns reports whether the hook is about the event, by its dialect's rules. That it
 // is active, and its agent the event's, is not asked.

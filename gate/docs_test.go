@@ -42,6 +42,17 @@ func TestNotesAndErrorsPage(t *testing.T) {
 	}
 }
 
+// Who tests a reason on PostToolUse has to know what the gate adds to it.
+func TestWithheldIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/writing-hooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "`"+Withheld+"`") {
+		t.Errorf("the page does not say: %s", Withheld)
+	}
+}
+
 // docs/dialects.md has the limits of the laws.
 func TestDialectsPageLimits(t *testing.T) {
 	data, err := os.ReadFile("../docs/dialects.md")

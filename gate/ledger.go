@@ -116,6 +116,19 @@ func promptRejected(verdicts []Verdict) bool {
 	return false
 }
 
+// RejectionCap is after how many rejections the hook is not asked any more, where all
+// take part, itself among them; 0: it always is. A shadow's rejections are none.
+func (h *Hook) RejectionCap(all []*Hook) int {
+	switch {
+	case h.Shadow:
+	case h.Dialect == ClaudeCode && h.Event.hookEvent() == Stop:
+		return claudeCodeStops
+	case h.countsRejections():
+		return rejectionCap(all)
+	}
+	return 0
+}
+
 // rejectionCap is the maximum of the values that are set among the prompt
 // hooks that take part, 3 when none is set (spec/azure.md 35, DESIGN §9).
 func rejectionCap(hooks []*Hook) int {

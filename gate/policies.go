@@ -156,6 +156,14 @@ func policiesOf(specs []*Spec) *Policies {
 	return p
 }
 
+// About is the hooks that are about an event, in firing order, whether or not they
+// are active and whatever their conditions say. An agent that is not known is an
+// [*Error] with CodeNotFound.
+func (p *Policies) About(ev Event) ([]*Hook, error) {
+	m, err := p.match(&ev)
+	return m.hooks, err
+}
+
 // matched is what is about an event.
 type matched struct {
 	hooks   []*Hook // in firing order

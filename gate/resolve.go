@@ -77,13 +77,11 @@ func withholdContext(d *Decision) {
 // capped reports whether, with these counts, the hook may not reject once more.
 // A shadow's rejections are none.
 func (e *evaluation) capped(h *Hook, c Counts) bool {
-	if h.Shadow {
-		return false
-	}
+	limit, rejections := h.RejectionCap(e.hooks), c.PromptRejections
 	if h.Dialect == ClaudeCode {
-		return h.Event.hookEvent() == Stop && c.StopRejections >= claudeCodeStops
+		rejections = c.StopRejections
 	}
-	return h.countsRejections() && c.PromptRejections >= rejectionCap(e.hooks)
+	return limit > 0 && rejections >= limit
 }
 
 func lastTurn(ev *Event) bool {

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -101,7 +104,35 @@ func (s *Server) getEvaluationTranscript(c echo.Context) error {
 	}
 	defer text.Close()
 	c.Response().Header().Set(TranscriptAsText, strconv.FormatBool(asText))
+	if !asText && wantsMessages(c.Request()) {
+		return s.answerMessages(c, text)
+	}
 	return s.answerText(c, text)
+}
+
+// messagesType is that of a conversation as messages.
+const messagesType = "application/x-ndjson"
+
+// wantsMessages reports whether a request asks for a conversation as messages. What was
+// sent as text is none, whoever asks.
+func wantsMessages(r *http.Request) bool {
+	for _, accepted := range r.Header.Values("Accept") {
+		for one := range strings.SplitSeq(accepted, ",") {
+			if kind, _, err := mime.ParseMediaType(one); err == nil && kind == messagesType {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *Server) answerMessages(c echo.Context, text io.Reader) error {
+	c.Response().Header().Set("Content-Type", messagesType)
+	c.Response().WriteHeader(http.StatusOK)
+	if c.Request().Method == http.MethodHead {
+		return nil
+	}
+	return s.opt.Transcripts.WriteMessages(s.paced(c), text)
 }
 
 // mayRead reports whether a record is its caller's to read: its agent is, and every

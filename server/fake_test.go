@@ -371,6 +371,11 @@ func (f *shelf) ReadFor(ctx context.Context, r gate.Record, original bool) (io.R
 	return text, true, err
 }
 
+func (f *shelf) WriteMessages(w io.Writer, text io.Reader) error {
+	_, err := io.Copy(w, text)
+	return err
+}
+
 func (f *shelf) Erase(_ context.Context, session string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

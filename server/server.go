@@ -172,6 +172,9 @@ type Transcripts interface {
 	// conversation: as they read it, or without secrets; asText says that some of it
 	// is as it was sent. CodeConflict: it is no longer what it was.
 	ReadFor(ctx context.Context, r gate.Record, original bool) (text io.ReadCloser, asText bool, err error)
+	// WriteMessages writes a text of ReadFor's as messages, a JSON object a line. It
+	// must not be one of which some is as it was sent.
+	WriteMessages(w io.Writer, text io.Reader) error
 	// Erase removes it; nothing to remove is no error.
 	Erase(ctx context.Context, session string) error
 }

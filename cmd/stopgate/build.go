@@ -345,6 +345,11 @@ func (u uploads) ReadFor(ctx context.Context, r gate.Record, original bool) (io.
 	return redacted{u.redactor.Reader(text), text}, asText, nil
 }
 
+// WriteMessages is [transcripts.WriteMessages].
+func (uploads) WriteMessages(w io.Writer, text io.Reader) error {
+	return transcripts.WriteMessages(w, text)
+}
+
 // absolute is the path from the root, as a hook's context names it.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {

@@ -193,19 +193,13 @@ func agentsIn(specs []*gate.Spec) string {
 	return fmt.Sprintf("the agents %q", names)
 }
 
-// eventFields are what an event may have: those of the API's Event, and those
-// that only a hook's context has, which people paste as an event.
-var eventFields = []string{"hook_event_name", "agent_name", "session_id", "current_turn", "max_turns", "execution_summary", "transcript",
-	"final_output", "stop_hook_active", "stop_rejection_count", "tool_name", "tool_input", "tool_result", "tool_succeeded",
-	"prompt", "prompt_id", "agent_id", "agent_type", "labels", "cwd", "hook_name", "transcript_path"}
-
 // eventWarnings are what a service takes in silence, since agents send what
 // they like, and a person who tries a hook did not mean.
 func eventWarnings(body []byte, ev gate.Event) (warnings []string) {
-	fields := members(body)
+	fields, known := members(body), config.EventFields()
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains(eventFields, name) {
-			warnings = append(warnings, fmt.Sprintf("event field %.60q is unknown and has no effect%s", name, config.DidYouMean(name, eventFields)))
+		if !slices.Contains(known, name) {
+			warnings = append(warnings, fmt.Sprintf("event field %.60q is unknown and has no effect%s", name, config.DidYouMean(name, known)))
 		}
 	}
 	if _, given := fields["final_output"]; !given && (ev.Name == gate.Stop || ev.Name == gate.SubagentStop) {

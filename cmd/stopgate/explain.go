@@ -22,8 +22,10 @@ type explanation struct {
 	Timeout  float64        `json:"timeout_s"`
 	FailMode gate.FailMode  `json:"fail_mode"`
 	Shadow   bool           `json:"shadow,omitempty"`
-	// MaxRejections is the cap of prompt hooks on Stop; 0: it has none.
+	// MaxRejections is the cap that is in force for a hook on Stop, with the other hooks
+	// of the files that take part in its loop; 0: it has none.
 	MaxRejections int `json:"max_rejections,omitempty"`
+	ownCap        int // that its spec sets; 0: none
 	// If is claude-code's rule on the arguments, which narrows it further.
 	If string `json:"if,omitempty"`
 	// Tools are the known tools of each host that the hook is about by its
@@ -41,7 +43,25 @@ func explain(files []specFile) []explanation {
 	for _, f := range files {
 		for _, s := range f.usable() {
 			for i := range s.Hooks {
-				all = append(all, explainHook(s, &s.Hooks[i]))
+				x := explainHook(s, &s.Hooks[i])
+				x.MaxRejections = s.Hooks[i].RejectionCap(loopOf(files, s, &s.Hooks[i]))
+				all = append(all, x)
+			}
+		}
+	}
+	return all
+}
+
+// loopOf are the hooks that take part in the loop of one: those of its spec, and the
+// agent-level ones that need not be switched on first.
+func loopOf(files []specFile, of *gate.Spec, h *gate.Hook) (all []*gate.Hook) {
+	for _, f := range files {
+		for _, s := range f.usable() {
+			for i := range s.Hooks {
+				o := &s.Hooks[i]
+				if o == h || s == of || s.Kind == gate.HookSpec && o.Activation != gate.OnDemand {
+					all = append(all, o)
+				}
 			}
 		}
 	}
@@ -49,14 +69,9 @@ func explain(files []specFile) []explanation {
 }
 
 func explainHook(s *gate.Spec, h *gate.Hook) explanation {
-	x := explanation{Dialect: h.Dialect, Hook: h.Name, Type: h.Type, Event: h.Event, Timeout: h.Timeout.Seconds(), FailMode: h.FailMode, Shadow: h.Shadow}
+	x := explanation{Dialect: h.Dialect, Hook: h.Name, Type: h.Type, Event: h.Event, Timeout: h.Timeout.Seconds(), FailMode: h.FailMode, Shadow: h.Shadow, ownCap: h.MaxRejections}
 	if s.Kind == gate.AgentSpec {
 		x.Agent = s.Name
-	}
-	if h.Dialect == gate.Azure && h.Type == gate.PromptHook && h.Event == gate.Stop {
-		if x.MaxRejections = h.MaxRejections; x.MaxRejections == 0 {
-			x.MaxRejections = gate.DefaultMaxRejections
-		}
 	}
 	if h.Event.ForTool() {
 		x.Matcher, x.Tools = cmp.Or(h.Matcher.String(), everything(h)), matchedTools(h)
@@ -136,6 +151,9 @@ func printExplanations(w io.Writer, all []explanation) {
 			fmt.Fprint(w, "; at most 1 rejection")
 		case x.MaxRejections > 1:
 			fmt.Fprintf(w, "; at most %d rejections", x.MaxRejections)
+		}
+		if x.MaxRejections > 0 && x.ownCap > 0 && x.ownCap != x.MaxRejections {
+			fmt.Fprintf(w, ", though it says %d: the largest of a loop counts", x.ownCap)
 		}
 		if x.Shadow {
 			fmt.Fprint(w, "; in shadow: recorded, never heeded")

@@ -17,10 +17,10 @@ type testCommand struct {
 	Paths   []string `arg:"" optional:"" name:"dir" help:"Directories with *.test.yaml, or such files (the working directory)."`
 	Only    string   `name:"run" placeholder:"RE" help:"Only the cases whose names match."`
 	Verbose bool     `short:"v" help:"Name every case, and what its hooks came to."`
-	Cover   bool     `help:"Say which hooks were asked with which outcomes, and which alternatives of their matchers matched."`
+	Cover   bool     `help:"Say which hooks were asked with which outcomes, which alternatives of their matchers matched, and which rules held."`
 	JSON    bool     `help:"Print the results as JSON."`
 	JUnit   string   `name:"junit" placeholder:"FILE" help:"Write the results as JUnit XML too."`
-	Record  bool     `help:"Ask the configured models where a case names a recording, and keep their answers there."`
+	Record  bool     `help:"Ask the configured models for what a recording that a case names does not have, and keep their answers there."`
 	Init    string   `placeholder:"SPEC" help:"Write a first test file beside SPEC: what its hooks let pass and what they refuse now; what cannot be found out is marked FILL IN, and fails until that is done."`
 	Config  string   `placeholder:"FILE" help:"Server file, for sandbox and models."`
 	Sandbox string   `placeholder:"MODE" help:"auto, bubblewrap, process, container or off."`
@@ -30,7 +30,7 @@ type testCommand struct {
 func (testCommand) Help() string {
 	return `Runs the cases of *.test.yaml: events, what a model and http servers answer, and what must come out. Hooks are asked as a server would ask them, in the sandbox; models and servers are scripted, and nothing is sent. docs/testing-hooks.md has every key.
 
-Exit codes: 0 every case passed, 1 some failed, 65 a file cannot be read, 70 interrupted.
+Exit codes: 0 every case passed, 1 some failed, 64 usage, or no case that --run picks, 65 a file cannot be read, or a directory holds no tests, 70 interrupted, or a failure of our own.
 
 Examples:
   stopgate test --init examples/marker.yaml

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,6 +80,68 @@ func TestInitOfExamples(t *testing.T) {
 			t.Errorf("%s: exit %d, %d failed, %d to be filled in\n%s", path, code, failed, fill, out)
 		}
 	}
+}
+
+// A recorded Stop becomes a case, conversation and all: what was said is had as messages,
+// without secrets, and a rule that asks who called what is answered as it was then.
+func TestRecordedStopBecomesACase(t *testing.T) {
+	const spec = `{"name":"a","properties":{"hooks":{"Stop":[{"name":"tested","type":"rule","failMode":"block",
+		"rules":[{"if":"!('Bash' in tools_used)","then":"block","reason":"Run the tests."}]}]}}}`
+	s := newService(t)
+	s.want(202, "PUT", agents+"a", spec)
+	said := `{"role":"user","content":"Test it."}` + "\n" + `{"role":"assistant","tool_calls":[{"id":"1","name":"Bash","arguments":{"command":"make test"}}]}`
+	if status, body := s.do("POST", "/v1/sessions/s/transcript?agent=a", "application/x-ndjson", []byte(said)); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	d := s.evaluate(`{"hook_event_name":"Stop","agent_name":"a","session_id":"s","final_output":"Done."}`)
+	if d.Outcome != gate.Allow || d.Degraded {
+		t.Fatalf("decision is %+v", d)
+	}
+	s.say("s", "Now something else.") // of which the hook did not know
+	dir := t.TempDir()
+	record := s.want(200, "GET", "/v1/evaluations/"+d.EvaluationID, "")
+	kind, messages := s.messagesOf(d)
+	if kind != "application/x-ndjson" || strings.Count(messages, "\n") != 2 {
+		t.Fatalf("%s\n%s", kind, messages)
+	}
+	// What was uploaded as text stays text: who said what nobody knows.
+	if status, body := s.do("PUT", "/v1/sessions/plain/transcript?agent=a", "text/plain", []byte("=== user ===\nTest it.\n")); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	plain := s.evaluate(`{"hook_event_name":"Stop","agent_name":"a","session_id":"plain","final_output":"Done."}`)
+	if kind, text := s.messagesOf(plain); !strings.HasPrefix(kind, "text/plain") || text != "=== user ===\nTest it.\n" {
+		t.Errorf("%s\n%s", kind, text)
+	}
+	for name, text := range map[string]string{"a.json": spec, "event.json": record, "talk.ndjson": messages,
+		"claude.json": strings.Replace(strings.Replace(record, `"protocol":"native"`, `"protocol":"claude-code"`, 1), `"final_output"`, `"last_assistant_message"`, 1),
+		"a.test.yaml": "tests:\n  - {name: then, event_file: event.json, transcript_file: talk.ndjson, want: allow}\n" +
+			"  - {name: of a host, event_file: claude.json, transcript_file: talk.ndjson, want: allow}\n" +
+			"  - {name: without it, event_file: event.json, want: {decision: block, errors: [bad_expression]}}\n"} {
+		write(t, filepath.Join(dir, name), text)
+	}
+	if out, code := runTests(t, t.Context(), testCommand{Paths: []string{dir}}); code != exitDone {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// messagesOf asks for an evaluation's conversation as messages.
+func (s *service) messagesOf(d gate.Decision) (contentType, text string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/v1/evaluations/"+d.EvaluationID+"/transcript", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/x-ndjson, */*;q=0.1")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("%d %v %s", resp.StatusCode, err, body)
+	}
+	return resp.Header.Get("Content-Type"), string(body)
 }
 
 // Where no sandbox works, the tests of command hooks fail: a hook that was not

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"stopgate/gate"
+	"stopgate/rulehooks/expressions"
 )
 
 // coverage is what the cases of all test files together have seen of one hook.
@@ -17,8 +18,28 @@ type coverage struct {
 	Outcomes map[gate.Outcome]int `json:"outcomes"` // how often it came to each
 	Matcher  []branch             `json:"matcher,omitempty"`
 	When     *whenBranches        `json:"when,omitempty"`
+	Rules    []ruleBranch         `json:"rules,omitempty"`
+	NoRule   int                  `json:"no_rule,omitempty"` // events on which no rule held
 
 	hook *gate.Hook
+}
+
+// asked reports whether the hook was asked at all: its condition, or its cap, did not
+// pass it over each time.
+func (c *coverage) asked() bool {
+	for o := range c.Outcomes {
+		if o != gate.Skipped {
+			return true
+		}
+	}
+	return false
+}
+
+// ruleBranch is one rule of a rule hook, and how many events it decided.
+type ruleBranch struct {
+	If     string       `json:"if"`
+	Then   gate.Outcome `json:"then"`
+	Events int          `json:"events"`
 }
 
 // branch is one alternative of a matcher, and how many events it matched.
@@ -58,7 +79,7 @@ func coverageOf(suites []*suite) []coverage {
 					for _, spec := range s.specs {
 						for j := range spec.Hooks {
 							if h := &spec.Hooks[j]; h.Name == v.Name && h.Level == v.Level && h.Type == v.Type {
-								all[known[coverKey(spec, h)]].add(&c.events[i], v)
+								all[known[coverKey(spec, h)]].add(&c.events[i], v, c.result.held[i])
 							}
 						}
 					}
@@ -80,6 +101,10 @@ func newCoverage(s *gate.Spec, h *gate.Hook) coverage {
 	if h.When != nil {
 		c.When = &whenBranches{}
 	}
+	rules, _ := h.Rules.(expressions.Rules)
+	for _, r := range rules {
+		c.Rules = append(c.Rules, ruleBranch{If: r.If.String(), Then: r.Then})
+	}
 	if h.Event.ForTool() {
 		for _, m := range h.Matcher.Alternatives() {
 			c.Matcher = append(c.Matcher, branch{Pattern: m.String(), matcher: m})
@@ -88,8 +113,13 @@ func newCoverage(s *gate.Spec, h *gate.Hook) coverage {
 	return c
 }
 
-func (c *coverage) add(ev *gate.Event, v gate.Verdict) {
+func (c *coverage) add(ev *gate.Event, v gate.Verdict, held map[hookKey]int) {
 	c.Outcomes[v.Outcome]++
+	if rule, known := held[hookKey{v.Level, v.Name}]; known && rule == noRule {
+		c.NoRule++
+	} else if known && rule < len(c.Rules) {
+		c.Rules[rule].Events++
+	}
 	switch {
 	case c.When == nil:
 	case v.Has(gate.WhenFalse):
@@ -112,22 +142,35 @@ func printCoverage(w io.Writer, all []coverage) error {
 		return nil
 	}
 	var b strings.Builder
-	asked, matched, branches := 0, 0, 0
+	asked, matched, branches, held, rules := 0, 0, 0, 0, 0
 	for _, c := range all {
 		seen := "never asked"
-		if len(c.Outcomes) > 0 {
+		if c.asked() {
 			asked++
+			seen = ""
+		}
+		if len(c.Outcomes) > 0 {
 			var counts []string
 			for _, o := range []gate.Outcome{gate.Allow, gate.Block, gate.Ask, gate.NoVerdict, gate.Skipped} {
 				if n := c.Outcomes[o]; n > 0 {
 					counts = append(counts, fmt.Sprintf("%s %d", o, n))
 				}
 			}
-			seen = strings.Join(counts, ", ")
+			seen = strings.TrimPrefix(seen+", "+strings.Join(counts, ", "), ", ")
 		}
 		fmt.Fprintf(&b, "  %s %s (%s): %s\n", c.Spec, c.Hook, c.Event, seen)
 		if c.When != nil {
 			fmt.Fprintf(&b, "    when true: %s, false: %s\n", orNever(c.When.True), orNever(c.When.False))
+		}
+		for i, r := range c.Rules {
+			rules++
+			if r.Events > 0 {
+				held++
+			}
+			fmt.Fprintf(&b, "    rules[%d] %s if %s: %s\n", i, r.Then, gate.Cut(strings.Join(strings.Fields(r.If), " "), 80), orNever(r.Events))
+		}
+		if c.NoRule > 0 {
+			fmt.Fprintf(&b, "    no rule: %s\n", orNever(c.NoRule))
 		}
 		for _, m := range c.Matcher {
 			branches++
@@ -139,7 +182,11 @@ func printCoverage(w io.Writer, all []coverage) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "coverage: %d of %s asked, %d of %s matched\n%s", asked, plural(len(all), "hook"), matched, plural(branches, "matcher alternative"), &b)
+	of := fmt.Sprintf("%d of %s asked, %d of %s matched", asked, plural(len(all), "hook"), matched, plural(branches, "matcher alternative"))
+	if rules > 0 {
+		of += fmt.Sprintf(", %d of %s held", held, plural(rules, "rule"))
+	}
+	_, err := fmt.Fprintf(w, "coverage: %s\n%s", of, &b)
 	return err
 }
 

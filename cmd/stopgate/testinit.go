@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -25,6 +22,9 @@ import (
 func (c testCommand) init(p process) error {
 	if config.IsTestFile(c.Init) {
 		return exit{exitUsage, fmt.Errorf("--init: %s is a test file, want a spec", c.Init)}
+	}
+	if about, err := os.Stat(c.Init); err == nil && about.IsDir() {
+		return exit{exitUsage, fmt.Errorf("--init: %s is a directory, want a spec file", c.Init)}
 	}
 	files, err := readHookFiles("", false, []string{c.Init})
 	if err != nil {
@@ -49,9 +49,9 @@ func (c testCommand) init(p process) error {
 			hooks = append(hooks, &s.Hooks[i])
 		}
 	}
-	draft := draftFile{spec: filepath.Base(c.Init), hosts: hostsOf(hooks)}
+	draft := draftFile{spec: filepath.Base(c.Init), hooks: hooks, hosts: hostsOf(hooks)}
 	for _, h := range hooks {
-		draft.add(p.ctx, h, hooks)
+		draft.add(p.ctx, h)
 	}
 	if len(draft.cases) == 0 {
 		return exit{exitInput, fmt.Errorf("%s has no hook that events could be thought of for", c.Init)}
@@ -67,25 +67,21 @@ func (c testCommand) init(p process) error {
 	if n := draft.unfilled(); n > 0 {
 		fill = fmt.Sprintf(" (%d of them to be filled in: %s)", n, fillIn)
 	}
-	_, err = fmt.Fprintf(p.stdout, "wrote %s with %s%s: change the events to yours, then run stopgate test %s\n", path, plural(len(draft.cases), "case"), fill, path)
-	return err
-}
-
-// createNew writes a file that is not there yet.
-func createNew(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a file to commit, not a secret
-	if err != nil {
-		return err
+	said := fmt.Sprintf("wrote %s with %s%s: change the events to yours, then run stopgate test %s\n", path, plural(len(draft.cases), "case"), fill, path)
+	for _, what := range draft.without {
+		said += "no case for " + what + "\n"
 	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
+	_, err = io.WriteString(p.stdout, said)
+	return err
 }
 
 // draftFile is a test file that is being written.
 type draftFile struct {
-	spec  string
-	hosts []string // that http hooks of claude-code ask
-	cases []draftCase
+	spec    string
+	hooks   []*gate.Hook
+	hosts   []string // that http hooks of claude-code ask
+	cases   []draftCase
+	without []string // what there is no case for, and why
 }
 
 // draftCase is a case without what must come out.
@@ -98,16 +94,27 @@ type draftCase struct {
 	want  string   // in YAML, indented
 
 	outcome gate.Outcome // what the hook came to
+	held    int          // which of its rules decided; noRule: none
 	other   gate.Outcome // what a case of the other kind is for: block or allow; empty: it is none
+	rule    *ruleDraft   // the rule that the case is for; nil: it is for none
 	fill    bool         // somebody has to fill it in
+	lacks   string       // what could not be answered about the event; empty: nothing
 }
 
-// add drafts cases for one hook of all: those of a prompt hook or an http hook with a
+// add drafts cases for one of the hooks: those of a prompt hook or an http hook with a
 // judge or a server that is content and one that is not.
-func (f *draftFile) add(ctx context.Context, h *gate.Hook, all []*gate.Hook) {
-	for _, e := range draftEvents(h) {
+func (f *draftFile) add(ctx context.Context, h *gate.Hook) {
+	events := draftEvents(h, f.hooks)
+	if len(events) == 0 {
+		why := "no event " + string(h.Event) + " can be written"
+		if h.Event.ForTool() {
+			why = fmt.Sprintf("its matcher %q names no tool that could be thought of", h.Matcher.String())
+		}
+		f.without = append(f.without, fmt.Sprintf("hook %q: %s", h.Name, why))
+	}
+	for _, e := range events {
 		e, asked := askedAbout(ctx, h, e)
-		about := aboutEvent(h, e, all)
+		about := aboutEvent(h, e, f.hooks)
 		name := plainName(h)
 		if tool, of := e["tool_name"].(string); of {
 			name += " on " + tool
@@ -203,11 +210,16 @@ func (t *tester) settle(p process, path string, draft *draftFile) ([]byte, error
 	if err := t.decide(p, path, draft); err != nil {
 		return nil, err
 	}
-	if others := draft.others(p.ctx); len(others.cases) > 0 {
-		if err := t.decide(p, path, &others); err != nil {
-			return nil, err
+	for _, more := range []func(context.Context) draftFile{draft.others, draft.byRule} {
+		if others := more(p.ctx); len(others.cases) > 0 {
+			if err := t.decide(p, path, &others); err != nil {
+				return nil, err
+			}
+			draft.cases = append(draft.cases, others.cases...)
 		}
-		draft.cases = append(draft.cases, others.cases...)
+	}
+	if err := t.withoutUseless(p, path, draft); err != nil {
+		return nil, err
 	}
 	text := draft.written()
 	second, err := t.tried(p, path, text)
@@ -242,14 +254,37 @@ func (t *tester) decide(p process, path string, draft *draftFile) error {
 				return exit{exitInput, fmt.Errorf("hook %q could not be asked: %w", v.Name, v.Failure)}
 			}
 		}
-		draft.cases[i].decided(d)
+		draft.cases[i].decided(d, c.result.held[0])
 	}
+	return nil
+}
+
+// withoutUseless leaves out cases that are to be filled in and pass as they are: what
+// they want comes out of another rule, too, so nobody would see that they were not
+// filled in.
+func (t *tester) withoutUseless(p process, path string, draft *draftFile) error {
+	if draft.unfilled() == 0 {
+		return nil
+	}
+	ran, err := t.tried(p, path, draft.written())
+	if err != nil {
+		return err
+	}
+	var kept []draftCase
+	for i, d := range draft.cases {
+		if d.fill && len(ran.cases[i].result.failures) == 0 {
+			draft.without = append(draft.without, fmt.Sprintf("%s: no event that it decides was found, and others come to the same", d.subject()))
+			continue
+		}
+		kept = append(kept, d)
+	}
+	draft.cases = kept
 	return nil
 }
 
 // tried is a test file that was run without having been written.
 func (t *tester) tried(p process, path string, text []byte) (*suite, error) {
-	s := readSuite(path, text)
+	s := readSuite(p.ctx, path, text)
 	if gate.HasErrors(s.findings) {
 		printFindings(p.stderr, []specFile{{path: path, findings: s.findings}})
 		return nil, exit{exitInput, errors.New("no test file can be written for this spec")}
@@ -260,86 +295,4 @@ func (t *tester) tried(p process, path string, text []byte) (*suite, error) {
 		return nil, exit{exitInternal, errors.New("interrupted")}
 	}
 	return s, nil
-}
-
-// wantOf is a decision as a test wants it.
-func wantOf(d gate.Decision) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n      decision: %s\n", d.Outcome)
-	for _, f := range []struct{ key, text string }{{"reason", d.Reason}, {"context", d.AdditionalContext}} {
-		if f.text != "" {
-			fmt.Fprintf(&b, "      %s: %s\n", f.key, scalar(f.text))
-		}
-	}
-	if len(d.Hooks) > 0 {
-		b.WriteString("      hooks:\n")
-	}
-	for _, v := range d.Hooks {
-		fmt.Fprintf(&b, "        %s: %s\n", scalar(v.Name), v.Outcome)
-	}
-	return b.String()
-}
-
-// written is the test file.
-func (f draftFile) written() []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# stopgate test FILE runs this; docs/testing-hooks.md has every key.\nspec: %s\n", scalar(f.spec))
-	if len(f.hosts) > 0 {
-		fmt.Fprintf(&b, "allow_hosts: %s\n", inline(f.hosts))
-	}
-	b.WriteString("tests:\n")
-	for _, d := range f.cases {
-		if d.fill {
-			b.WriteString(d.instructions())
-		}
-		fmt.Fprintf(&b, "  - name: %s\n    event: %s\n", scalar(d.name), inline(d.event))
-		if len(d.model) > 0 {
-			fmt.Fprintf(&b, "    model:\n      %s\n", strings.Join(d.model, "\n      "))
-		}
-		for i, body := range d.http {
-			fmt.Fprintf(&b, "%s      - body: %s\n", map[bool]string{true: "    http:\n"}[i == 0], body)
-		}
-		fmt.Fprintf(&b, "    want:%s", d.want)
-	}
-	return b.Bytes()
-}
-
-// plainScalar is a text that YAML reads as that text without quotes.
-var plainScalar = regexp.MustCompile(`\A[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*\z`)
-
-// scalar is a text in YAML: plain where that is safe, else as JSON has it, which
-// is YAML too.
-func scalar(s string) string {
-	switch strings.ToLower(s) {
-	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
-	default:
-		if plainScalar.MatchString(s) {
-			return s
-		}
-	}
-	return inline(s)
-}
-
-// inline is a value as JSON, spaced for a reader.
-func inline(v any) string {
-	text, err := gate.PlainJSON(v)
-	if err != nil { // texts and maps of them have a JSON form
-		panic(err)
-	}
-	fields, isObject := v.(map[string]any)
-	if !isObject {
-		return string(text)
-	}
-	var parts []string
-	first := []string{"hook_event_name", "final_output", "prompt", "tool_name", "tool_input", "tool_result"}
-	rank := func(key string) int { // of the others each stands behind these
-		if i := slices.Index(first, key); i >= 0 {
-			return i
-		}
-		return len(first)
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(fields), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) }) {
-		parts = append(parts, scalar(key)+": "+inline(fields[key]))
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"stopgate/gate"
@@ -15,8 +16,9 @@ import (
 )
 
 // draftEvents are events that a hook is about: one for each alternative of its
-// matcher.
-func draftEvents(h *gate.Hook) (events []map[string]any) {
+// matcher. They have what its conditions ask for, and those of the others of all that
+// are about them.
+func draftEvents(h *gate.Hook, all []*gate.Hook) (events []map[string]any) {
 	ev := map[string]any{"hook_event_name": h.Event}
 	switch {
 	case h.Event == gate.Stop:
@@ -33,32 +35,72 @@ func draftEvents(h *gate.Hook) (events []map[string]any) {
 				continue
 			}
 			of := maps.Clone(ev)
-			of["tool_name"], of["tool_input"] = tool, draftInput(h)
+			of["tool_name"] = tool
 			if h.Event == gate.PostToolUse {
 				of["tool_result"] = "README.md"
 			}
-			events = append(events, of)
+			events = append(events, asAskedFor(h, of, all))
 		}
 		return events
 	}
 	if !h.Event.Known() {
 		return nil
 	}
-	return []map[string]any{ev}
+	return []map[string]any{asAskedFor(h, ev, all)}
 }
 
-// draftInput is a tool's input with the members that the hook's conditions ask for.
-func draftInput(h *gate.Hook) map[string]any {
-	input := map[string]any{}
-	for _, c := range conditionsOf(h) {
-		for _, name := range c.Members("tool_input") {
-			input[name] = "README.md"
+// asAskedFor gives an event what the conditions on it ask for: members of a tool's
+// input, labels, and a conversation.
+func asAskedFor(h *gate.Hook, event map[string]any, all []*gate.Hook) map[string]any {
+	input, labels := map[string]any{}, map[string]any{}
+	for _, o := range aboutEvent(h, event, all) {
+		for _, c := range conditionsOf(o) {
+			for _, name := range c.Members("tool_input") {
+				input[name] = "README.md"
+			}
+			for _, name := range c.Members("labels") {
+				labels[name] = "none"
+			}
+			if c.Reads("user_prompt", "tools_used") {
+				event[talkKey] = draftTalk{prompt: "Please begin."}
+			}
 		}
 	}
 	if _, command := input["command"]; command || len(input) == 0 {
 		input["command"] = "ls"
 	}
-	return input
+	if h.Event.ForTool() {
+		event["tool_input"] = input
+	}
+	if len(labels) > 0 {
+		event["labels"] = labels
+	}
+	return event
+}
+
+// talkKey is the place of a [draftTalk] in a draft's event, of which it is no field: a
+// case has it beside the event.
+const talkKey = "transcript"
+
+// draftTalk is a conversation: what was asked, and which tools were called.
+type draftTalk struct {
+	gate.Transcript // of which conditions read nothing else
+	prompt          string
+	tools           []string
+}
+
+// Recall implements [gate.Recalling].
+func (d draftTalk) Recall(context.Context) (gate.Recalled, error) { //nolint:unparam // as the interface has it
+	return gate.Recalled{Prompt: d.prompt, Tools: d.tools}, nil
+}
+
+// written is the conversation as messages.
+func (d draftTalk) written() string {
+	messages := "{role: user, content: " + scalar(d.prompt) + "}"
+	for _, tool := range d.tools {
+		messages += ", {role: assistant, tool_calls: [{name: " + scalar(tool) + ", arguments: {}}]}"
+	}
+	return "[" + messages + "]"
 }
 
 // conditionsOf are a hook's when and its rules' conditions.
@@ -139,13 +181,23 @@ func withText(event map[string]any, text string) iter.Seq[map[string]any] {
 				}
 			}
 		}
-		input, _ := event["tool_input"].(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(input)) {
-			of := maps.Clone(input)
-			of[key] = text
-			e := maps.Clone(event)
-			if e["tool_input"] = of; !yield(e) {
-				return
+		for _, within := range []string{"tool_input", "labels"} {
+			members, _ := event[within].(map[string]any)
+			for _, key := range slices.Sorted(maps.Keys(members)) {
+				of := maps.Clone(members)
+				of[key] = text
+				e := maps.Clone(event)
+				if e[within] = of; !yield(e) {
+					return
+				}
+			}
+		}
+		if talk, there := event[talkKey].(draftTalk); there {
+			for _, of := range []draftTalk{{prompt: talk.prompt, tools: strings.Fields(text)}, {prompt: text, tools: talk.tools}} {
+				e := maps.Clone(event)
+				if e[talkKey] = of; !yield(e) {
+					return
+				}
 			}
 		}
 	}
@@ -193,11 +245,16 @@ func ruled(ctx context.Context, h *gate.Hook, event map[string]any) gate.Outcome
 // inputOf is an event as conditions see it; false: it is none.
 func inputOf(h *gate.Hook, event map[string]any) (gate.Input, bool) {
 	named := maps.Clone(event)
+	delete(named, talkKey)
 	named["agent_name"] = gate.DefaultAgent
 	body, err := json.Marshal(named)
 	if err != nil {
 		return gate.Input{}, false
 	}
 	ev, err := wire.DecodeNative(body)
-	return gate.Input{Hook: h, Event: &ev}, err == nil
+	in := gate.Input{Hook: h, Event: &ev}
+	if talk, there := event[talkKey].(draftTalk); there {
+		in.Transcript = talk
+	}
+	return in, err == nil
 }

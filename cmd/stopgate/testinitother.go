@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"stopgate/gate"
 	"stopgate/rulehooks/expressions"
@@ -15,24 +16,43 @@ import (
 // script refuses without running it on what might harm.
 const fillIn = "FILL IN"
 
-// decided writes down what came of the case. One of the other kind that did not come
-// out so is left to be filled in, with the other hooks as they are now.
-func (d *draftCase) decided(got gate.Decision) {
-	for _, v := range got.Hooks {
+// decided writes down what came of the case, and which rule of each hook held. One of
+// the other kind that did not come out so is left to be filled in, with the other hooks
+// as they are now; so is one that a hook could not answer, which is nothing to be wanted.
+func (d *draftCase) decided(got gate.Decision, held map[hookKey]int) {
+	d.held, d.lacks = noRule, ""
+	wanted := gate.Decision{Outcome: got.Outcome, Hooks: slices.Clone(got.Hooks)}
+	for i, v := range got.Hooks {
 		if d.hook != nil && v.Name == d.hook.Name {
 			d.outcome = v.Outcome
+			if rule, known := held[hookKey{v.Level, v.Name}]; known {
+				d.held = rule
+			}
+		}
+		if v.Failure != nil && d.lacks == "" {
+			d.lacks = fmt.Sprintf("%q could not answer (%s)", v.Name, v.Failure)
+		}
+		if v.Outcome == gate.NoVerdict {
+			wanted.Hooks[i].Outcome = gate.Allow
 		}
 	}
-	if d.other == "" || side(d.outcome) == d.other {
+	asMeant := d.rule == nil && (d.other == "" || side(d.outcome) == d.other) || d.rule != nil && d.held == d.rule.at
+	if d.lacks == "" && asMeant {
 		d.want = wantOf(got)
 		return
 	}
-	d.fill, d.event = true, filledIn(d.event)
-	wanted := gate.Decision{Outcome: d.other, Hooks: slices.Clone(got.Hooks)}
-	for i := range wanted.Hooks {
-		if wanted.Hooks[i].Name == d.hook.Name {
-			wanted.Hooks[i].Outcome = d.other
+	d.fill = true
+	if d.rule != nil || d.other != "" {
+		wanted.Outcome = d.other
+		if d.rule != nil {
+			wanted.Outcome = d.rule.then
 		}
+		for i := range wanted.Hooks {
+			if wanted.Hooks[i].Name == d.hook.Name {
+				wanted.Hooks[i].Outcome = wanted.Outcome
+			}
+		}
+		d.event = filledIn(d.event)
 	}
 	d.want = wantOf(wanted)
 }
@@ -52,11 +72,8 @@ func side(o gate.Outcome) gate.Outcome {
 // that comes out otherwise: of a rule with an event found by its conditions, of a
 // command with one that is to be filled in.
 func (f *draftFile) others(ctx context.Context) draftFile {
-	others := draftFile{spec: f.spec, hosts: f.hosts}
-	var done, all []*gate.Hook
-	for _, d := range f.cases {
-		all = append(all, d.hook)
-	}
+	others := draftFile{spec: f.spec, hooks: f.hooks, hosts: f.hosts}
+	var done []*gate.Hook
 	for _, d := range f.cases {
 		if slices.Contains(done, d.hook) {
 			continue
@@ -66,25 +83,16 @@ func (f *draftFile) others(ctx context.Context) draftFile {
 		if other == "" || !mayRefuse(d.hook) {
 			continue
 		}
-		event, found := otherEvent(ctx, d.hook, d.event, other)
+		event, found := otherEvent(ctx, d.hook, d.event, other, f.hooks)
 		if !found {
 			event = filledIn(d.event)
 		}
 		name := plainName(d.hook) + map[gate.Outcome]string{gate.Block: " refuses", gate.Allow: " lets pass"}[other]
-		c := draftOf(ctx, name, event, aboutEvent(d.hook, event, distinct(all)), true)
+		c := draftOf(ctx, name, event, aboutEvent(d.hook, event, f.hooks), true)
 		c.other = other
 		others.cases = append(others.cases, c)
 	}
 	return others
-}
-
-func distinct(hooks []*gate.Hook) (once []*gate.Hook) {
-	for _, h := range hooks {
-		if !slices.Contains(once, h) {
-			once = append(once, h)
-		}
-	}
-	return once
 }
 
 // missing is the side that no case of a hook came out on; empty: both are there, or
@@ -123,7 +131,7 @@ func mayRefuse(h *gate.Hook) bool {
 
 // otherEvent is an event that a hook decides otherwise, as far as its conditions
 // tell: they run nothing.
-func otherEvent(ctx context.Context, h *gate.Hook, event map[string]any, wanted gate.Outcome) (map[string]any, bool) {
+func otherEvent(ctx context.Context, h *gate.Hook, event map[string]any, wanted gate.Outcome, all []*gate.Hook) (map[string]any, bool) {
 	ctx, cancel := context.WithTimeout(ctx, maxTrying)
 	defer cancel()
 	if h.Type == gate.RuleHook {
@@ -137,7 +145,7 @@ func otherEvent(ctx context.Context, h *gate.Hook, event map[string]any, wanted 
 		}
 	}
 	if h.When != nil && wanted == gate.Allow {
-		for _, e := range draftEvents(h) {
+		for _, e := range draftEvents(h, all) {
 			if !whenHolds(ctx, h, e) {
 				return e, true
 			}
@@ -154,21 +162,39 @@ func filledIn(event map[string]any) map[string]any {
 			filled[key] = fillIn
 		}
 	}
-	if input, there := event["tool_input"].(map[string]any); there {
-		of := map[string]any{}
-		for key := range input {
-			of[key] = fillIn
+	for _, within := range []string{"tool_input", "labels"} {
+		if members, there := event[within].(map[string]any); there {
+			of := map[string]any{}
+			for key := range members {
+				of[key] = fillIn
+			}
+			filled[within] = of
 		}
-		filled["tool_input"] = of
+	}
+	if talk, there := event[talkKey].(draftTalk); there {
+		filled[talkKey] = draftTalk{prompt: fillIn, tools: talk.tools}
 	}
 	return filled
 }
 
+// subject is what the case is for.
+func (d *draftCase) subject() string {
+	if d.rule != nil {
+		return fmt.Sprintf("rules[%d] of hook %q (%s if %s)", d.rule.at, d.hook.Name, d.rule.then, gate.Cut(strings.Join(strings.Fields(d.rule.text), " "), 80))
+	}
+	return fmt.Sprintf("hook %q", d.hook.Name)
+}
+
 // instructions stand above a case that is to be filled in.
 func (d *draftCase) instructions() string {
-	what := map[gate.Outcome]string{gate.Block: "refuses", gate.Allow: "lets pass"}[d.other]
-	return fmt.Sprintf("  # %s: an event that %q %s, in the place of this one. Until then this\n"+
-		"  # case fails. Where there is no such event, delete it.\n", fillIn, d.hook.Name, what)
+	what := fmt.Sprintf("an event that %q %s, in the place of this one", d.hook.Name, map[gate.Outcome]string{gate.Block: "refuses", gate.Allow: "lets pass"}[d.other])
+	switch {
+	case d.rule != nil:
+		what = "an event for " + d.subject()
+	case d.lacks != "" && d.other == "":
+		what = "what this event lacks, since " + strings.Join(strings.Fields(d.lacks), " ")
+	}
+	return fmt.Sprintf("  # %s: %s. Until then this\n  # case fails. Where there is no such event, delete it.\n", fillIn, what)
 }
 
 // unfilled is how many cases are to be filled in.

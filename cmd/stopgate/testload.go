@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func loadSuites(p process, paths []string) ([]*suite, error) {
 	var suites []*suite
 	bad := 0
 	for _, path := range paths {
-		s, err := loadSuite(path)
+		s, err := loadSuite(p.ctx, path)
 		if err != nil {
 			return nil, exit{exitInput, err}
 		}
@@ -55,16 +56,16 @@ func loadSuites(p process, paths []string) ([]*suite, error) {
 	return suites, nil
 }
 
-func loadSuite(path string) (*suite, error) {
+func loadSuite(ctx context.Context, path string) (*suite, error) {
 	data, err := readNamed(path)
 	if err != nil {
 		return nil, err
 	}
-	return readSuite(path, data), nil
+	return readSuite(ctx, path, data), nil
 }
 
 // readSuite reads a test file's text and the files that it names.
-func readSuite(path string, data []byte) *suite {
+func readSuite(ctx context.Context, path string, data []byte) *suite {
 	s := &suite{}
 	if s.file, s.findings = config.ReadTestFile(path, data); gate.HasErrors(s.findings) {
 		return s
@@ -76,7 +77,10 @@ func readSuite(path string, data []byte) *suite {
 	for _, c := range s.file.Cases {
 		loaded := &testCase{TestCase: c}
 		for _, e := range c.Events {
-			loaded.events = append(loaded.events, s.loadEvent(c, e))
+			ev := s.loadEvent(c, e)
+			s.checkActive(e)
+			s.contested(ctx, c, e, &ev)
+			loaded.events = append(loaded.events, ev)
 		}
 		s.cases = append(s.cases, loaded)
 	}
@@ -162,10 +166,11 @@ func (s *suite) loadEvent(c config.TestCase, e config.TestEvent) gate.Event {
 	}
 	if e.TranscriptFile.Name != "" {
 		path := s.beside(e.TranscriptFile.Name)
-		if _, err := readNamed(path); err != nil {
+		text, err := readNamed(path)
+		if err != nil {
 			s.errorf(e.TranscriptFile.Place, "transcript_file %s", err)
 		}
-		ev.TranscriptPath, ev.InlineTranscript = absolute(path), nil
+		ev.TranscriptPath, ev.TranscriptFormat, ev.InlineTranscript = absolute(path), formatOf(text, ev.TranscriptFormat), nil
 	}
 	return ev
 }
@@ -184,31 +189,37 @@ func whole(err error) string {
 }
 
 func (s *suite) decode(e config.TestEvent) (gate.Event, error) {
-	body := []byte(e.Event)
 	if e.EventFile.Name != "" {
-		data, err := readNamed(s.beside(e.EventFile.Name))
+		path := s.beside(e.EventFile.Name)
+		data, err := readNamed(path)
 		if err != nil {
 			return gate.Event{}, err
 		}
-		if fields := members(data); fields["evaluation_id"] != nil {
-			return s.decodeRecord(data)
+		ev, err := s.decodeFile(data, e.Protocol)
+		if err != nil {
+			err = fmt.Errorf("%s: %s", path, whole(err))
 		}
-		body = data
+		return ev, err
 	}
-	if e.Protocol != "" && e.Protocol != gate.Native {
-		return s.decodeHost(e.Protocol, body, wire.Options{})
+	ev, err := s.decodeEvent(e.Event, e.Protocol)
+	if err == nil && ev.Protocol == gate.Native {
+		if warnings := eventWarnings(e.Event, ev); len(warnings) > 0 {
+			err = errors.New(strings.Join(warnings, "; "))
+		}
+	}
+	return ev, err
+}
+
+// decodeEvent is an event as a protocol has it; empty: the native one.
+func (s *suite) decodeEvent(body []byte, protocol string) (gate.Event, error) {
+	if protocol != "" && protocol != gate.Native {
+		return s.decodeHost(protocol, body, wire.Options{})
 	}
 	named, err := s.withAgent(body)
 	if err != nil {
 		return gate.Event{}, err
 	}
-	ev, err := wire.DecodeNative(named)
-	if err == nil && e.Event != nil {
-		if warnings := eventWarnings(body, ev); len(warnings) > 0 {
-			err = errors.New(strings.Join(warnings, "; "))
-		}
-	}
-	return ev, err
+	return wire.DecodeNative(named)
 }
 
 // withAgent names the file's agent in an event that names none.
@@ -234,38 +245,6 @@ func (s *suite) decodeHost(name string, body []byte, opt wire.Options) (gate.Eve
 	if err == nil && ev.Name == "" {
 		err = errors.New("no hook is ever about it")
 	}
-	return ev, err
-}
-
-// decodeRecord is the event of a recorded evaluation, as it was asked, by the
-// agent under test. What only the machine of then has, it does not name: where its
-// conversation lay, and in which directory the agent worked.
-func (s *suite) decodeRecord(data []byte) (gate.Event, error) {
-	var r gate.Record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return gate.Event{}, fmt.Errorf("recorded evaluation cannot be read: %w", err)
-	}
-	if members(r.Payload) == nil {
-		return gate.Event{}, errors.New("recorded evaluation has no payload that is a JSON object")
-	}
-	var ev gate.Event
-	var err error
-	if r.Protocol == "" || r.Protocol == gate.Native {
-		fields := members(r.Payload)
-		delete(fields, "execution_summary")
-		if !slices.Contains(agentNames(s.specs), r.Agent) {
-			delete(fields, "agent_name")
-		}
-		var named []byte
-		if named, err = json.Marshal(fields); err == nil {
-			if named, err = s.withAgent(named); err == nil {
-				ev, err = wire.DecodeNative(named)
-			}
-		}
-	} else {
-		ev, err = s.decodeHost(r.Protocol, r.Payload, wire.Options{Event: hostEvent(r), Tool: r.Tool, Session: r.Session})
-	}
-	ev.TranscriptPath, ev.Cwd = "", ""
 	return ev, err
 }
 

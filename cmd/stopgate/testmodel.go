@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"sync"
@@ -33,6 +34,7 @@ type script struct {
 	wanting []string // hooks that asked for more than there is
 	take    *recording.Take
 	find    recording.Find // of the take; nil: the answers are in the test file
+	howTo   string         // make the recording
 }
 
 func newScriptedJudges(o prompthooks.Options) *scriptedJudges {
@@ -61,12 +63,16 @@ func (t *tester) scriptOf(s *suite, c *testCase, i int) (*script, error) {
 			name = fmt.Sprintf("%s, event %d", c.Name, i+1)
 		}
 		now.take = r.Take(name)
+		now.howTo = recordIt(s)
 		if now.find = now.take.Replay(); t.record {
-			now.find = now.take.Record(t.app.models.find)
+			now.find = now.take.Complete(t.app.models.find)
 		}
 	}
 	return now, nil
 }
+
+// recordIt is how a suite's recordings are made.
+func recordIt(s *suite) string { return "record it: stopgate test --record " + s.file.Path }
 
 // openRecordings opens what the cases name.
 func (t *tester) openRecordings(suites []*suite) error {
@@ -76,8 +82,12 @@ func (t *tester) openRecordings(suites []*suite) error {
 				if e.Recording.Name == "" {
 					continue
 				}
-				if _, err := t.recording(s.beside(e.Recording.Name)); err != nil {
-					return fmt.Errorf("%s:%d: recording: %w", s.file.Path, e.Recording.Line, err)
+				_, err := t.recording(s.beside(e.Recording.Name))
+				if errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("%s:%d: there is no recording %q yet; %s", s.file.Path, e.Recording.Line, e.Recording.Name, recordIt(s))
+				}
+				if err != nil {
+					return fmt.Errorf("%s:%d: %w", s.file.Path, e.Recording.Line, err)
 				}
 			}
 		}
@@ -85,7 +95,7 @@ func (t *tester) openRecordings(suites []*suite) error {
 	return nil
 }
 
-// recording is the one in a directory: made anew if its answers are to be kept.
+// recording is the one in a directory: made, or gone on with, if answers are to be kept.
 func (t *tester) recording(dir string) (*recording.Recording, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +105,7 @@ func (t *tester) recording(dir string) (*recording.Recording, error) {
 	var r *recording.Recording
 	var err error
 	if t.record {
-		r, err = recording.Create(dir, secrets(t.cfg, t.getenv))
+		r, err = recording.Resume(dir, secrets(t.cfg, t.getenv))
 	} else {
 		r, err = recording.Open(dir)
 	}
@@ -191,8 +201,8 @@ func (s *script) faults() error {
 			errs = append(errs, fmt.Errorf("the model was not asked for %s%s", plural(n, "answer"), whose))
 		}
 	}
-	if s.take != nil && s.take.Missing() > 0 {
-		errs = append(errs, errors.New("the recording does not have what the judge asked: record it anew with --record, into an empty directory"))
+	if s.take != nil && s.take.Missing() > 0 && !s.panel {
+		errs = append(errs, errors.New("the recording does not have what the judge asked; "+s.howTo))
 	}
 	return errors.Join(errs...)
 }

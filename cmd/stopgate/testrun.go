@@ -19,7 +19,6 @@ import (
 	"stopgate/gate"
 	"stopgate/internal/scratch"
 	"stopgate/prompthooks/recording"
-	"stopgate/rulehooks"
 	"stopgate/transcripts"
 )
 
@@ -27,7 +26,8 @@ import (
 type caseResult struct {
 	began, ended time.Time
 	failures     []caseFailure
-	decisions    []gate.Decision // one for each event that was decided
+	decisions    []gate.Decision   // one for each event that was decided
+	held         []map[hookKey]int // of each of these: which of a rule hook's rules held, by hook; see heldRules
 }
 
 // caseFailure is one thing that is not as it must be.
@@ -171,7 +171,7 @@ func (t *tester) play(ctx context.Context, s *suite, c *testCase) {
 			r.failf(e.Place, "there is no decision: %s", whole(err))
 			return
 		}
-		r.decisions = append(r.decisions, d)
+		r.decisions, r.held = append(r.decisions, d), append(r.held, stage.rules.take())
 		stage.check(r, e, &ev, d)
 	}
 	checkCounts(r, c.TestCase)
@@ -189,6 +189,7 @@ type stage struct {
 	talks  *transcripts.Store
 	judges *scriptedJudges
 	world  *scriptedWorld
+	rules  heldRules
 }
 
 // stage lays out a case's directory. The gate is the real one; its ledger is a
@@ -220,11 +221,9 @@ func (t *tester) stage(s *suite, c *testCase, dir string) (_ *stage, err error) 
 	with := *t.app
 	with.transcripts = st.talks
 	st.gate = *t.app.gate
-	st.gate.Policies = &gate.Policies{}
-	st.gate.Policies.SetFiles(s.specs)
 	st.gate.Store, st.gate.Transcripts, st.gate.FindAnswer = newCaseLedger(), st.talks, with.findAnswer
 	st.gate.Evaluators = map[gate.HookType]gate.Evaluator{gate.PromptHook: st.judges, gate.CommandHook: t.app.runner,
-		gate.HTTPHook: st.world.caller, gate.RuleHook: gate.EvaluatorFunc(rulehooks.Evaluate)}
+		gate.HTTPHook: st.world.caller, gate.RuleHook: &st.rules}
 	return st, nil
 }
 
@@ -252,7 +251,7 @@ func (st *stage) decide(ctx context.Context, ev gate.Event, i int) (gate.Decisio
 	if e.Recording.Name != "" {
 		g.Transcripts = constantPaths{st.talks}
 	}
-	opt := gate.Options{AllActive: true}
+	opt := gate.Options{Specs: st.suite.activeSpecs(e.Active)}
 	if ev.Protocol != gate.Native {
 		return g.DecideForHost(ctx, ev, opt)
 	}

@@ -39,6 +39,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"sync"
 
@@ -77,6 +78,29 @@ func Create(dir string, secrets []string) (*Recording, error) {
 	}
 	if len(entries) > 0 {
 		return nil, fmt.Errorf("recording: %q is not empty: replay what it holds, or name a new directory", dir)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	r.secrets = slices.Clone(secrets)
+	return r, nil
+}
+
+// Resume goes on with a recording, or makes one: [Take.Complete] asks for what it does
+// not have. A directory that holds something else is not written into. secrets are as
+// those of [Create].
+func Resume(dir string, secrets []string) (*Recording, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	own := func(e os.DirEntry) bool { return deploymentName.MatchString(e.Name()) }
+	if len(entries) > 0 && !slices.ContainsFunc(entries, own) {
+		return nil, fmt.Errorf("recording: %q holds other files and no recording: name a new directory", dir)
 	}
 	r, err := Open(dir)
 	if err != nil {
@@ -128,6 +152,9 @@ type deployment struct {
 	Deployment string               `json:"deployment"`
 	Lacks      prompthooks.Features `json:"lacks,omitempty"`
 }
+
+// deploymentName is that of a file that every recording has, see deploymentFile.
+var deploymentName = regexp.MustCompile(`\Amodel-[0-9a-f]{32}\.json\z`)
 
 func deploymentFile(name string) string { return "model-" + digest([]byte(name)) + ".json" }
 

@@ -436,3 +436,58 @@ func TestAnswerOfAnotherTake(t *testing.T) {
 		}
 	}
 }
+
+// A recording is gone on with: only what it does not have is asked, and that is what
+// came to no answer, too.
+func TestCompleteAsksForWhatIsMissing(t *testing.T) {
+	r, dir := create(t)
+	first := &script{answers: []reply{says(yes)}}
+	judge(t, r.Take("one").Record(first.find))
+	failing := &script{answers: []reply{fails(errors.New("no network"))}}
+	judge(t, r.Take("two").Record(failing.find))
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := recording.Resume(dir, []string{"a-key-of-no-worth"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, c := range []struct {
+		take  string
+		asked int
+		want  gate.Outcome
+	}{{"one", 0, gate.Allow}, {"two", 1, gate.Block}, {"three", 1, gate.Block}} {
+		s := &script{answers: []reply{says(strings.Replace(no, "run", "a-key-of-no-worth: run", 1))}}
+		v := judge(t, r.Take(c.take).Complete(s.find))
+		if int(s.asked.Load()) != c.asked || v.Outcome != c.want || strings.Contains(v.Reason, "no-worth") {
+			t.Errorf("%s: asked %d times, %+v", c.take, s.asked.Load(), v)
+		}
+		if again := judge(t, r.Take(c.take).Replay()); again.Outcome != v.Outcome || again.Reason != v.Reason {
+			t.Errorf("%s: replayed %+v, want %+v", c.take, again, v)
+		}
+	}
+	other := &script{answers: []reply{says(no)}}
+	find := func(string) (prompthooks.Model, string, error) { return other, "model-2", nil }
+	if v := judge(t, r.Take("one").Complete(find)); v.Outcome != gate.Block || other.asked.Load() != 1 {
+		t.Errorf("another model: %+v", v)
+	}
+	if v := judge(t, r.Take("one").Replay()); v.Outcome != gate.Block {
+		t.Errorf("replayed as the model before: %+v", v)
+	}
+}
+
+func TestResume(t *testing.T) {
+	if r, err := recording.Resume(filepath.Join(t.TempDir(), "new"), nil); err != nil {
+		t.Error(err)
+	} else if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "agent.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := recording.Resume(dir, nil); err == nil || !strings.Contains(err.Error(), "no recording") {
+		t.Errorf("among other files: %v", err)
+	}
+}

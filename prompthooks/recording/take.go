@@ -57,6 +57,47 @@ func (t *Take) Record(find Find) Find {
 	}
 }
 
+// Complete answers from the recording, and asks the models that find finds for what is
+// not there, which it keeps: a request that is new, one that tools have answered
+// otherwise since, and one that came to no answer.
+func (t *Take) Complete(find Find) Find {
+	return func(name string) (prompthooks.Model, string, error) {
+		m, d, err := find(name)
+		if err != nil {
+			return nil, "", err
+		}
+		now, was := deployment{name, d, lacksOf(m)}, deployment{}
+		if file := deploymentFile(name); t.recording.read(file, &was) != nil || was != now {
+			if err := t.recording.write(file, now); err != nil {
+				return nil, "", err
+			}
+		}
+		return completed{recorded{t, m}}, d, nil
+	}
+}
+
+// completed is a model that is asked only for what the recording does not have.
+type completed struct{ recorded }
+
+// Generate implements [prompthooks.Model].
+func (c completed) Generate(ctx context.Context, req prompthooks.Request) (prompthooks.Response, error) {
+	file := c.take.next(req)
+	if a, ok := c.take.kept(file, req); ok {
+		return a.response(), a.err(true)
+	}
+	return c.take.recordAt(ctx, file, c.model, req)
+}
+
+// kept is what the recording has at a place, if a model was asked just this and
+// answered, or was asked again after an error.
+func (t *Take) kept(file place, req prompthooks.Request) (a answer, ok bool) {
+	if t.recording.read(file.name(), &a) != nil || a.Take != t.name || a.Model != req.Model || a.Request != wholeDigest(req) || a.Ended != "" {
+		return a, false
+	}
+	file.n++
+	return a, a.Other == "" && (a.Error == nil || t.recording.has(file.name()))
+}
+
 // recorded is a model whose answers are kept. It lacks what the model lacks, or
 // another judge would be measured.
 type recorded struct {
@@ -94,7 +135,10 @@ func (r replayed) Generate(ctx context.Context, req prompthooks.Request) (prompt
 func (r replayed) Lacks() prompthooks.Features { return r.lacks }
 
 func (t *Take) record(ctx context.Context, m prompthooks.Model, req prompthooks.Request) (prompthooks.Response, error) {
-	file := t.next(req)
+	return t.recordAt(ctx, t.next(req), m, req)
+}
+
+func (t *Take) recordAt(ctx context.Context, file place, m prompthooks.Model, req prompthooks.Request) (prompthooks.Response, error) {
 	response, err := m.Generate(ctx, req)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // whatever the provider makes of it
@@ -157,7 +201,7 @@ func (t *Take) miss(what string, err error) string {
 	t.mu.Lock()
 	t.missing++
 	t.mu.Unlock()
-	why := "the set, the hook or the model is not the one of the recording, or the recording was cut short"
+	why := "the conversation, the hook or the model is not the one of the recording, or the recording was cut short"
 	if !errors.Is(err, fs.ErrNotExist) {
 		why = err.Error()
 	}

@@ -78,7 +78,7 @@ func (c *Compiler) environment(event gate.EventName) (*cel.Env, error) {
 	options := []cel.EnvOption{
 		cel.OptionalTypes(), ext.Strings(), ext.NativeTypes(reflect.TypeFor[Call](), reflect.TypeFor[Redirection](), ext.ParseStructTags(true)),
 		cel.ParserRecursionLimit(64), cel.ParserExpressionSizeLimit(MaxBytes), cel.CostModelVersion(1),
-		cel.ASTValidators(writtenPatterns{}, cel.ValidateRegexLiterals(), cel.ValidateRegexProgramSizeLimit(1000),
+		cel.ASTValidators(writtenPatterns{}, cel.ValidateRegexProgramSizeLimit(1000),
 			cel.ValidateComprehensionNestingLimit(4), cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
 	}
 	for _, v := range variables() {

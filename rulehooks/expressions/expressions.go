@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
@@ -42,12 +41,6 @@ const (
 	// checkEvery so many steps of a loop it is asked whether there is time left.
 	checkEvery = 100
 )
-
-// Problem is one thing that is wrong with an expression.
-type Problem struct {
-	At      int // runes of the text that stand before it
-	Message string
-}
 
 // Compiler compiles expressions. Its zero value is ready; it is for one goroutine.
 // What it has compiled is safe for concurrent use.
@@ -105,7 +98,7 @@ func (c *Compiler) compile(event gate.EventName, text string) (e expression, kin
 	}
 	checked, issues := env.Compile(text)
 	if issues.Err() != nil {
-		return e, nil, problemsOf(event, text, issues)
+		return e, nil, problemsOf(env, event, text, issues)
 	}
 	least, err := env.EstimateCost(checked, nil)
 	if err == nil && least.Min > maxCost {
@@ -117,49 +110,6 @@ func (c *Compiler) compile(event gate.EventName, text string) (e expression, kin
 		return e, nil, []Problem{{0, err.Error()}}
 	}
 	return expression{text, checked.NativeRep(), program, env.CELTypeAdapter()}, checked.OutputType(), nil
-}
-
-// maxProblems of one expression are told: what follows the first is often no
-// more than its consequence.
-const maxProblems = 3
-
-func problemsOf(event gate.EventName, text string, issues *cel.Issues) (problems []Problem) {
-	for _, issue := range issues.Errors() {
-		if len(problems) == maxProblems {
-			break
-		}
-		problems = append(problems, Problem{offset(text, issue.Location.Line(), issue.Location.Column()), inWords(event, issue.Message)})
-	}
-	return problems
-}
-
-// offset is how many runes stand before a place; lines count from 1, columns, in
-// runes, from 0.
-func offset(text string, line, column int) int {
-	before := 0
-	for range line - 1 {
-		head, rest, found := strings.Cut(text, "\n")
-		if !found {
-			break
-		}
-		before += utf8.RuneCountInString(head) + 1
-		text = rest
-	}
-	return before + max(column, 0)
-}
-
-// inWords is a message of CEL's as its reader needs it: a name that is not known
-// says which are.
-func inWords(event gate.EventName, message string) string {
-	rest, undeclared := strings.CutPrefix(message, "undeclared reference to '")
-	name, _, _ := strings.Cut(rest, "'")
-	if !undeclared {
-		return message
-	}
-	if elsewhere := eventsWith(name); elsewhere != "" {
-		return fmt.Sprintf("%s is not known on %s, only on %s", name, event, elsewhere)
-	}
-	return fmt.Sprintf("%q is not known; on %s there are %s", gate.FirstRunes(name, 60), event, strings.Join(namesOf(event), ", "))
 }
 
 // Holds answers the question; see [gate.Condition].

@@ -13,7 +13,8 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// writtenPatterns refuses a regular expression that an event would bring along.
+// writtenPatterns refuses a regular expression that an event would bring along, and one
+// that is none.
 type writtenPatterns struct{}
 
 func (writtenPatterns) Name() string { return "stopgate.patterns" }
@@ -21,8 +22,14 @@ func (writtenPatterns) Name() string { return "stopgate.patterns" }
 func (writtenPatterns) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
 	for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher(overloads.Matches)) {
 		args := call.AsCall().Args()
-		if pattern := args[len(args)-1]; pattern.Kind() != ast.LiteralKind {
+		pattern := args[len(args)-1]
+		if pattern.Kind() != ast.LiteralKind {
 			issues.ReportErrorAtID(pattern.ID(), "the pattern of matches must be written out, as in matches(\"^a+$\")")
+			continue
+		}
+		text, _ := pattern.AsLiteral().Value().(string) // it was checked to be one
+		if why := whyNoPattern(text); why != "" {
+			issues.ReportErrorAtID(pattern.ID(), "%s", why)
 		}
 	}
 }

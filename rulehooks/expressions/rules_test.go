@@ -78,7 +78,7 @@ func TestTemplateProblems(t *testing.T) {
 		text string
 		want Problem
 	}{
-		{"é {{ turn }} {{ turns }}", Problem{16, `"turns" is not known; on Stop there are event, agent, session, turn, max_turns, labels, user_prompt, tools_used, final_output`}},
+		{"é {{ turn }} {{ turns }}", Problem{16, `"turns" is not known; on Stop there are event, agent, session, turn, max_turns, labels, user_prompt, tools_used, final_output; did you mean "turn"?`}},
 		{"x {{ turn", Problem{2, "{{ is not closed by }}"}},
 		{"{{ tools_used }}", Problem{2, "is of type list(string), want a text, a number or a bool: of a list say which of it, or join it"}},
 		{"{{ }}", Problem{2, "is empty"}},
