@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"stopgate/access"
+	"stopgate/calibrate"
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
@@ -127,7 +128,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts, app.redactor}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
-		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unserved,
+		ReadAttached: config.ReadAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: schemas(), Unserved: app.unserved,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
 		Forget: app.judge.Forget, Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
 		Log: log, Version: version, Loopback: loopback,
@@ -145,6 +146,13 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 		go reach(p.ctx, issuer, log)
 	}
 	return s, app, nil
+}
+
+// schemas are the JSON Schemas of the files that people write, by name.
+func schemas() map[string][]byte {
+	all := config.Schemas()
+	all["run"] = calibrate.Schema()
+	return all
 }
 
 func listenError(address string, err error) error {

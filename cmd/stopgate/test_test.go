@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -133,16 +134,31 @@ func TestLeftFilesAreNotFollowed(t *testing.T) {
 	}
 }
 
-// The server has the schemas that the examples name.
+// The server has the schemas that the examples name: all that lie in schemas/.
 func TestServerHasSchemas(t *testing.T) {
 	s := newService(t)
-	for _, name := range []string{"spec", "server", "test"} {
+	var names []string
+	for name := range schemas() {
+		names = append(names, name)
 		want, err := os.ReadFile("../../schemas/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if status, got := s.do("GET", "/schemas/"+name+".json", "", nil); status != 200 || !bytes.Equal(got, want) {
 			t.Errorf("%s: %d %.100s", name, status, got)
+		}
+	}
+	files, err := filepath.Glob("../../schemas/*")
+	if err != nil || len(files) != len(names) {
+		t.Errorf("the server has %q, schemas/ %q, error %v", names, files, err)
+	}
+	api, err := os.ReadFile("../../server/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !regexp.MustCompile(`name: file,.*[ \[]` + name + `\.json`).Match(api) {
+			t.Errorf("server/openapi.yaml does not have %s.json", name)
 		}
 	}
 }
