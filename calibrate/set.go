@@ -25,6 +25,12 @@ type Run struct {
 // maxID is how long the id of a run may be, in bytes.
 const maxID = 256
 
+// Words of a set.
+const (
+	labelPass, labelFail = "pass", "fail"
+	roleAssistant        = "assistant"
+)
+
 // ReadRun reads one line of a set: {"id", "label": "pass" or "fail", "messages":
 // [{role, content, tool_calls, …}]}. Other fields are ignored, also those whose
 // names differ in case alone. A byte order mark before it is none of it. system, where it is
@@ -60,7 +66,7 @@ func ReadRun(line []byte, system string) (Run, error) {
 		return Run{}, errors.New("id is missing")
 	case len(l.ID) > maxID || strings.ContainsFunc(l.ID, unicode.IsControl):
 		return Run{}, fmt.Errorf("id must be at most %d bytes without control characters", maxID)
-	case l.Label != "pass" && l.Label != "fail":
+	case l.Label != labelPass && l.Label != labelFail:
 		return Run{}, fmt.Errorf("label is %q, want \"pass\" or \"fail\"", short(l.Label))
 	}
 	messages, final, err := upToAnswer(l.Messages)
@@ -78,7 +84,7 @@ func ReadRun(line []byte, system string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	return Run{ID: l.ID, Bad: l.Label == "fail", FinalOutput: final, Messages: conversation}, nil
+	return Run{ID: l.ID, Bad: l.Label == labelFail, FinalOutput: final, Messages: conversation}, nil
 }
 
 // upToAnswer is the messages up to the assistant's last, with the results of its
@@ -95,7 +101,7 @@ func upToAnswer(all []json.RawMessage) ([]json.RawMessage, string, error) {
 			return nil, "", fmt.Errorf("messages[%d] is not an object with a role", i)
 		}
 		switch {
-		case m.Role == "assistant":
+		case m.Role == roleAssistant:
 			text, err := textOf(m.Content)
 			if err != nil {
 				return nil, "", fmt.Errorf("messages[%d].content %w", i, err)

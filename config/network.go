@@ -17,7 +17,8 @@ import (
 //
 // or "disabled". Either may also be the value of an object's only key,
 // "network", as in the environment it is copied from. It is read strictly: a
-// misspelt key would open, or close, more than was meant.
+// misspelt key would open, or close, more than was meant. Beside them an object may
+// have a "$schema", for editors.
 //
 // The spec is nil where a finding is an error. No finding quotes a header's
 // value. The spec's Document is an object and holds the secrets: it is to be
@@ -48,12 +49,16 @@ func ReadNetwork(agent string, data []byte) (*gate.Spec, []gate.Finding) {
 // disabled is the text that lets nothing out.
 const disabled = "disabled"
 
+// schemaMember is where a JSON document says by which schema an editor completes it.
+const schemaMember = "$schema"
+
 func readNetwork(n *node, f *findings) *gate.Network {
 	path := ""
 	if n.kind == objectKind && n.has("network") {
 		o := &object{findings: f, node: n}
 		inner := o.node.find("network")
 		o.value("network")
+		o.text(schemaMember)
 		o.unknown(true)
 		n, path = inner, "network"
 	}
@@ -70,6 +75,9 @@ func readNetwork(n *node, f *findings) *gate.Network {
 	}
 	o := &object{findings: f, path: path, node: n}
 	defer o.unknown(true)
+	if path == "" {
+		o.text(schemaMember)
+	}
 	if o.value("allowlist") == nil {
 		if n.has("allowlist") {
 			o.errorf(o.child("allowlist"), o.place("allowlist"), "allowlist is null, want a list")

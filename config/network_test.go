@@ -27,6 +27,8 @@ func TestAntigravity15Network(t *testing.T) {
 		{"disabled", `"disabled"`, gate.Network{Disabled: true}, ""},
 		{"disabled, in its environment", `{"network":"disabled"}`, gate.Network{Disabled: true}, ""},
 		{"an allowlist in its environment", `{"network":{"allowlist":[{"domain":"*"}]}}`, gate.Network{Allow: []gate.Destination{{Domain: "*"}}}, ""},
+		{"a schema for editors", `{"$schema":"../schemas/network.json","allowlist":[{"domain":"*"}]}`, gate.Network{Allow: []gate.Destination{{Domain: "*"}}}, ""},
+		{"and beside its environment's name", `{"$schema":"x","network":"disabled"}`, gate.Network{Disabled: true}, ""},
 		{"no allowlist", `{}`, gate.Network{}, "every external host may be reached"},
 		{"an empty allowlist", `{"allowlist":[]}`, gate.Network{Disabled: true, Allow: []gate.Destination{}}, "no host may be reached"},
 		{"loopback", `{"allowlist":[{"domain":"LOCALHOST"}]}`, gate.Network{Allow: []gate.Destination{{Domain: "LOCALHOST"}}}, "1:25: warning: allowlist[0].domain: domain is \"LOCALHOST\", which is always refused"},

@@ -150,6 +150,15 @@ func (n *node) testInput() string {
 	return ""
 }
 
+// isNetwork reports whether a document has the form of a network object.
+func (n *node) isNetwork() bool {
+	members := len(n.fields)
+	if n.has(schemaMember) {
+		members--
+	}
+	return n.has("allowlist") || members == 1 && n.has("network")
+}
+
 // groups are the names of members that have an event of antigravity.
 func (n *node) groups() (names []string) {
 	for _, f := range n.fields {
@@ -175,7 +184,7 @@ func ReadHooks(d gate.Dialect, name string, data []byte) ([]*gate.Spec, []gate.F
 	}
 	n := jsonOf(name, data)
 	if d == "" {
-		if n != nil && (n.has("allowlist") || len(n.fields) == 1 && n.has("network")) {
+		if n != nil && n.isNetwork() {
 			_, list := ReadNetwork("", data)
 			return nil, list
 		}

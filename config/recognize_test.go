@@ -77,6 +77,7 @@ func TestReadHooks(t *testing.T) {
 		{"hooks of a file with errors are counted", "", "x.json", `{"hooks":[{"event":"Stop","command":"a"},{"event":"Stop"}]}`, 2,
 			"error: hooks\\[1\\]: AX Code ignores this whole file, because hooks\\[1\\] has no command"},
 		{"a network", "", "network.json", `{"allowlist":[{"domain":"*"}]}`, -1, ""},
+		{"a network with its schema", "", "network.json", `{"$schema":"x","network":"disabled"}`, -1, ""},
 		{"a network with a fault", "", "network.json", `{"allowlist":[{"domian":"*"}]}`, -1, "domian"},
 		{"what was recorded has no hooks, and no errors", "", "x.json", `{"evaluation_id":"1","decision":"allow","hooks":[]}`, -1, "^1:1: warning: this is a recorded evaluation"},
 		{"an event neither", "", "x.json", "\n{\"hook_event_name\":\"Stop\"}", -1, "^2:1: warning: this is an event"},

@@ -13,11 +13,11 @@ import (
 type schema = map[string]any
 
 // Schemas are the JSON Schemas (2020-12) of the files that people write, by name:
-// "spec" (ExtendedAgent and GlobalHook), "server" and "test". Editors complete and
+// "spec" (ExtendedAgent and GlobalHook), "server", "test" and "network". Editors complete and
 // check by them; what decides is the reader, which knows more.
 func Schemas() map[string][]byte {
 	all := map[string][]byte{}
-	for name, s := range map[string]schema{"spec": specSchema(), "server": serverSchema(), "test": testSchema()} {
+	for name, s := range map[string]schema{"spec": specSchema(), "server": serverSchema(), "test": testSchema(), "network": networkSchema()} {
 		s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 		text, err := json.MarshalIndent(s, "", "  ")
 		if err != nil { // maps, lists and texts have a JSON form

@@ -6,15 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
-
-	"stopgate/gate"
 )
 
 var update = flag.Bool("update", false, "rewrite schemas/ from what the code says")
@@ -94,6 +91,17 @@ func TestExamplesValidate(t *testing.T) {
 			t.Errorf("%s does not name its schema", path)
 		}
 	}
+	const network = "../examples/antigravity/network.json"
+	data, err := os.ReadFile(network)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := against(t, compiled(t, "network"), string(data)); err != nil {
+		t.Errorf("%s: %v", network, err)
+	}
+	if !strings.HasPrefix(string(data), "{\n  \"$schema\": \"../../schemas/network.json\",\n") {
+		t.Errorf("%s does not name its schema", network)
+	}
 	page, err := os.ReadFile("../docs/testing-hooks.md")
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +151,10 @@ func TestSchemasRefuse(t *testing.T) {
 		{"an unknown key of a case", "test", goodCase, strings.Replace(goodCase, "want:", "wishes: x\n    want:", 1)},
 		{"a misspelt note", "test", strings.Replace(goodCase, "want: allow", "want: {decision: allow, notes: [capped]}", 1),
 			strings.Replace(goodCase, "want: allow", "want: {decision: allow, notes: [cappd]}", 1)},
+		{"a host without its name", "network", `{"allowlist": [{"domain": "*"}]}`, `{"allowlist": [{"transform": {"A": "b"}}]}`},
+		{"a network that is half disabled", "network", `"disabled"`, `"enabled"`},
+		{"a network in its environment", "network", `{"network": {"allowlist": [{"domain": "a", "transform": [{"A": "b"}]}]}}`, `{"network": {"allowlist": ["a"]}}`},
+		{"an unknown key beside an allowlist", "network", `{"$schema": "x", "allowlist": []}`, `{"allow": []}`},
 		{"an unknown key of the server file", "server", "listen: 127.0.0.1:1", "listn: 127.0.0.1:1"},
 		{"a number that is a word", "server", "limits: {judge_rounds: '${ROUNDS}'}", "limits: {judge_rounds: many}"},
 		{"a mode that is none", "server", "sandbox: {mode: auto}", "sandbox: {mode: none}"},
@@ -154,109 +166,6 @@ func TestSchemasRefuse(t *testing.T) {
 		}
 		if against(t, s, c.bad) == nil {
 			t.Errorf("%s: not refused", c.name)
-		}
-	}
-}
-
-// knownHere is what a strict reader says of an unknown key.
-var knownHere = regexp.MustCompile(`key "qqqqqqqqqqqq" is unknown; known here: (.*)`)
-
-// keysOf are the keys that the findings' reader knows.
-func keysOf(t *testing.T, findings []gate.Finding) []string {
-	t.Helper()
-	for _, f := range findings {
-		if m := knownHere.FindStringSubmatch(f.Message); m != nil {
-			keys := strings.Split(m[1], ", ")
-			slices.Sort(keys)
-			return keys
-		}
-	}
-	t.Fatalf("no reader says what it knows:\n%s", textOf(findings))
-	return nil
-}
-
-func namesOf(s schema) []string {
-	var names []string
-	for name := range s["properties"].(schema) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// The schemas have the keys that the readers read, no more and no fewer.
-func TestSchemasHaveWhatReadersRead(t *testing.T) {
-	const q = "qqqqqqqqqqqq: 1"
-	defs := testSchema()["$defs"].(schema)
-	object := func(s any) schema { return s.(schema)["anyOf"].([]schema)[1] }
-	for _, c := range []struct {
-		text string
-		of   schema
-	}{
-		{q, testSchema()},
-		{"tests: [{name: a, series: [{event: {}, want: allow, " + q + "}]}]", defs["event"].(schema)},
-		{"tests: [{name: a, event: {}, want: {decision: allow, " + q + "}}]", object(defs["want"])},
-		{"tests: [{name: a, event: {}, want: {decision: allow, hooks: {h: {outcome: allow, " + q + "}}}}]", object(defs["hookWant"])},
-		{"tests: [{name: a, event: {}, want: {decision: allow, requests: [{" + q + "}]}}]", defs["request"].(schema)},
-		{"tests: [{name: a, event: {}, want: allow, http: [{" + q + "}]}]", defs["httpAnswer"].(schema)},
-		{"tests: [{name: a, event: {}, want: allow, model: [{" + q + "}]}]", defs["answers"].(schema)["items"].(schema)},
-		{"tests: [{name: a, event: {}, want: allow, counts: {" + q + "}}]", defs["case"].(schema)["properties"].(schema)["counts"].(schema)},
-	} {
-		_, findings := ReadTestFile("a.test.yaml", []byte(c.text))
-		if diff := cmp.Diff(keysOf(t, findings), namesOf(c.of)); diff != "" {
-			t.Errorf("%s (-reader +schema)\n%s", c.text, diff)
-		}
-	}
-	server := serverSchema()["properties"].(schema)
-	model := server["models"].(schema)["properties"].(schema)
-	for _, c := range []struct {
-		text string
-		of   schema
-		less []string // what the reader knows in order to refuse it
-	}{
-		{q, serverSchema(), nil},
-		{"auth: {" + q + "}", server["auth"].(schema), nil},
-		{"auth: {oidc: {" + q + "}}", server["auth"].(schema)["properties"].(schema)["oidc"].(schema), nil},
-		{"auth: {tls: {" + q + "}}", server["auth"].(schema)["properties"].(schema)["tls"].(schema), nil},
-		{"telemetry: {" + q + "}", server["telemetry"].(schema), nil},
-		{"redaction: {" + q + "}", server["redaction"].(schema), nil},
-		{"http: {" + q + "}", server["http"].(schema), nil},
-		{"http_hooks: {" + q + "}", server["http_hooks"].(schema), nil},
-		{"sandbox: {" + q + "}", server["sandbox"].(schema), nil},
-		{"sandbox: {limits: {" + q + "}}", server["sandbox"].(schema)["properties"].(schema)["limits"].(schema), nil},
-		{"transcripts: {" + q + "}", server["transcripts"].(schema), nil},
-		{"limits: {" + q + "}", server["limits"].(schema), nil},
-		{"retention: {" + q + "}", server["retention"].(schema), nil},
-		{"export: {" + q + "}", server["export"].(schema), nil},
-		{"models: {" + q + "}", server["models"].(schema), nil},
-		{"models: {providers: {a: {" + q + "}}}", model["providers"].(schema)["additionalProperties"].(schema), nil},
-		{"models: {providers: {openai: {base_url: 'http://a/'}}, prices: {openai/a: {" + q + "}}}", model["prices"].(schema)["additionalProperties"].(schema), nil},
-	} {
-		path := filepath.Join(t.TempDir(), "stopgate.yaml")
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := LoadServer(path, func(string) string { return "" }, nil)
-		keys := slices.DeleteFunc(keysOf(t, detailsOf(err)), func(k string) bool { return slices.Contains(c.less, k) })
-		if diff := cmp.Diff(keys, namesOf(c.of)); diff != "" {
-			t.Errorf("%s (-reader +schema)\n%s", c.text, diff)
-		}
-	}
-}
-
-// A spec with every key that the schema has is read without a key that is unknown.
-func TestSpecSchemaHasWhatIsRead(t *testing.T) {
-	for text, of := range map[string]schema{"{type: GlobalHook, name: a, properties: {%}}": globalHookSchema(), "{name: a, properties: {%}}": agentSchema(),
-		"{name: a, properties: {hooks: {PreToolUse: [{%}]}}}": hookSchema(true)} {
-		var keys []string
-		for _, name := range namesOf(of) {
-			keys = append(keys, name+": {}")
-		}
-		_, findings := ReadDraft("a.yaml", []byte(strings.Replace(text, "%", strings.Join(keys, ", "), 1)))
-		for _, f := range findings {
-			if strings.Contains(f.Message, "is unknown") {
-				t.Errorf("%s: %s", text, f)
-			}
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"stopgate/access"
+	"stopgate/calibrate"
 	"stopgate/commandhooks"
 	"stopgate/config"
 	"stopgate/gate"
@@ -134,7 +135,7 @@ func newServer(p process, cfg config.Server, log *slog.Logger, address string) (
 	s, err := server.New(server.Options{
 		Gate: app.gate, Store: app.store, StoreName: app.store.String(), Transcripts: uploads{app.transcripts, app.redactor}, Metrics: metrics,
 		Decode: wire.DecodeNative, ReadSpec: config.ReadSpecAs, ReadAny: config.ReadSpec, DialectOf: config.DialectOf, Ready: app.ready,
-		ReadAttached: readAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: config.Schemas(), Unserved: app.unservedIn,
+		ReadAttached: readAttached, ReadNetwork: config.ReadNetwork, HideSecrets: config.HideSecrets, Schemas: schemas(), Unserved: app.unservedIn,
 		CheckName: config.CheckName, EventName: config.EventName, Unasked: app.unasked,
 		Protocol: findProtocol, ProtocolNames: wire.Names(),
 		Forget: app.judge.Forget, Login: login, MintKey: access.Mint, TLS: secure, Trace: traces,
@@ -171,6 +172,13 @@ func listenOn(ctx context.Context, address string) (net.Listener, error) {
 		case <-time.After(listenTime / 20):
 		}
 	}
+}
+
+// schemas are the JSON Schemas of the files that people write, by name.
+func schemas() map[string][]byte {
+	all := config.Schemas()
+	all["run"] = calibrate.Schema()
+	return all
 }
 
 func listenError(address string, err error) error {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -197,16 +198,31 @@ func TestLeftFilesAreNotFollowed(t *testing.T) {
 	}
 }
 
-// The server has the schemas that the examples name.
+// The server has the schemas that the examples name: all that lie in schemas/.
 func TestServerHasSchemas(t *testing.T) {
 	s := newService(t)
-	for _, name := range []string{"spec", "server", "test"} {
+	var names []string
+	for name := range schemas() {
+		names = append(names, name)
 		want, err := os.ReadFile("../../schemas/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if status, got := s.do("GET", "/schemas/"+name+".json", "", nil); status != 200 || !bytes.Equal(got, want) {
 			t.Errorf("%s: %d %.100s", name, status, got)
+		}
+	}
+	files, err := filepath.Glob("../../schemas/*")
+	if err != nil || len(files) != len(names) {
+		t.Errorf("the server has %q, schemas/ %q, error %v", names, files, err)
+	}
+	api, err := os.ReadFile("../../server/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !regexp.MustCompile(`name: file,.*[ \[]` + name + `\.json`).Match(api) {
+			t.Errorf("server/openapi.yaml does not have %s.json", name)
 		}
 	}
 }
@@ -236,21 +252,24 @@ func TestCaseLedgerSettlesWithWhatIsThere(t *testing.T) {
 	}
 }
 
-// BenchmarkTest100Cases is a file of 100 cases that start no process, whole: read,
-// run and reported.
+// BenchmarkTest100Cases is a file of 100 cases that ask no model and start no
+// process, whole: read, run and reported.
 func BenchmarkTest100Cases(b *testing.B) {
 	dir := b.TempDir()
 	var cases strings.Builder
 	cases.WriteString("tests:\n")
-	for i := range 100 {
-		fmt.Fprintf(&cases, "  - name: case %d\n    event: {hook_event_name: Stop, final_output: x}\n    model: [{verdict: {ok: true}}]\n    want: allow\n", i)
+	for i := range 50 {
+		fmt.Fprintf(&cases, "  - {name: refused %d, event: {hook_event_name: PreToolUse, tool_name: Bash, tool_input: {command: rm -rf /srv}}, want: block}\n", i)
+		fmt.Fprintf(&cases, "  - {name: let go %d, event: {hook_event_name: PreToolUse, tool_name: Bash, tool_input: {command: ls /srv}}, want: allow}\n", i)
 	}
-	for name, text := range map[string]string{"judge.test.yaml": cases.String(),
-		"judge.yaml": "api_version: azuresre.ai/v2\nkind: GlobalHook\nmetadata: {name: judge}\nspec:\n  eventType: Stop\n  hook: {type: prompt, prompt: ok}\n"} {
+	spec := `{"name":"a","properties":{"hooks":{"PreToolUse":[{"name":"r","type":"rule","matcher":"Bash","rules":[
+	{"if":"shell(tool_input.command).exists(c, c.program == \"rm\")","then":"block","reason":"no"}]}]}}}`
+	for name, text := range map[string]string{"rule.test.yaml": cases.String(), "rule.json": spec} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.ReportAllocs()
 	for b.Loop() {
 		if out, code := runTests(b, b.Context(), testCommand{Paths: []string{dir}, Sandbox: "off"}); code != exitDone {
 			b.Fatal(out)

@@ -238,18 +238,47 @@ func checkRequests(r *caseResult, w config.Want, asked []hookRequest) {
 	if len(asked) != len(w.Requests) {
 		r.failf(w.Place, "http hooks made %s, want %d", plural(len(asked), "request"), len(w.Requests))
 	}
+	found := assign(w.Requests, asked)
+	var left []hookRequest
+	for i, a := range asked {
+		if !slices.Contains(found, i) {
+			left = append(left, a)
+		}
+	}
 	for i, want := range w.Requests {
-		var why string
-		at := slices.IndexFunc(asked, func(a hookRequest) bool { why = unlike(want, a); return why == "" })
 		switch {
-		case at >= 0:
-			asked = slices.Delete(slices.Clone(asked), at, at+1)
-		case len(asked) == 1:
-			r.failf(w.Place, "requests[%d]: %s", i, why)
+		case found[i] >= 0:
+		case len(left) == 1:
+			r.failf(w.Place, "requests[%d]: %s", i, unlike(want, left[0]))
 		default:
 			r.failf(w.Place, "requests[%d]: no request is like it", i)
 		}
 	}
+}
+
+// assign finds for each wanted request one of its own that is like it, as far as
+// that can be: its place in asked, or -1. One that fits several is moved to another
+// where it is the only one for somebody else (augmenting paths).
+func assign(wanted []config.RequestWant, asked []hookRequest) []int {
+	found, owner := slices.Repeat([]int{-1}, len(wanted)), slices.Repeat([]int{-1}, len(asked))
+	var find func(want int, tried []bool) bool
+	find = func(want int, tried []bool) bool {
+		for i, a := range asked {
+			if tried[i] || unlike(wanted[want], a) != "" {
+				continue
+			}
+			tried[i] = true
+			if owner[i] < 0 || find(owner[i], tried) {
+				found[want], owner[i] = i, want
+				return true
+			}
+		}
+		return false
+	}
+	for i := range wanted {
+		find(i, make([]bool, len(asked)))
+	}
+	return found
 }
 
 // unlike says what is wrong with a request; "" if it is as wanted.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -78,7 +79,7 @@ func coverageOf(suites []*suite) []coverage {
 				for _, v := range d.Hooks {
 					for _, spec := range s.specs {
 						for j := range spec.Hooks {
-							if h := &spec.Hooks[j]; h.Name == v.Name && h.Level == v.Level && h.Type == v.Type {
+							if h := &spec.Hooks[j]; saidBy(v, spec, h, &c.events[i]) {
 								all[known[coverKey(spec, h)]].add(&c.events[i], v, c.result.held[i])
 							}
 						}
@@ -88,6 +89,16 @@ func coverageOf(suites []*suite) []coverage {
 		}
 	}
 	return all
+}
+
+// saidBy reports whether a verdict is of that hook: other agents have hooks of the
+// same name. The end of a sub-agent is its own agent's (spec/claude-code.md 12).
+func saidBy(v gate.Verdict, s *gate.Spec, h *gate.Hook, ev *gate.Event) bool {
+	agent := ev.Agent
+	if ev.Name == gate.SubagentStop && s.Kind == gate.AgentSpec {
+		agent = cmp.Or(ev.AgentType, agent)
+	}
+	return (s.Kind == gate.HookSpec || s.Name == agent) && h.Name == v.Name && h.Level == v.Level && h.Type == v.Type && h.Dialect == v.Dialect
 }
 
 func has(m map[string]int, key string) bool { _, ok := m[key]; return ok }

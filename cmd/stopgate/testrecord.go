@@ -39,6 +39,9 @@ func answeredError(body json.RawMessage) *gate.Error {
 	return nil
 }
 
+// placesOfThen are the members of a payload that name a place on the machine of then.
+var placesOfThen = []string{"execution_summary", "transcript_path", "agent_transcript_path", "cwd"}
+
 // decodeRecord is the event of a recorded evaluation, as it was asked, by the
 // agent under test. What only the machine of then has, it does not name: where its
 // conversation lay, and in which directory the agent worked. Nor is it asked about
@@ -49,31 +52,32 @@ func (s *suite) decodeRecord(data []byte) (gate.Event, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return gate.Event{}, fmt.Errorf("recorded evaluation cannot be read: %w", err)
 	}
-	if members(r.Payload) == nil {
+	fields := members(r.Payload)
+	if fields == nil {
 		return gate.Event{}, errors.New("recorded evaluation has no payload that is a JSON object")
 	}
 	if redact.Marked(r.Payload) {
 		return gate.Event{}, errors.New("secrets were taken out of its payload when it was stored, and hooks would be asked about the marks: " +
 			"put a made-up value of the same form in the place of each [redacted:…]")
 	}
-	var ev gate.Event
-	var err error
-	if r.Protocol == "" || r.Protocol == gate.Native {
-		fields := members(r.Payload)
-		delete(fields, "execution_summary")
-		if !slices.Contains(agentNames(s.specs), r.Agent) {
-			delete(fields, "agent_name")
-		}
-		var named []byte
-		if named, err = json.Marshal(fields); err == nil {
-			if named, err = s.withAgent(named); err == nil {
-				ev, err = wire.DecodeNative(named)
-			}
-		}
-	} else {
-		ev, err = s.decodeHost(r.Protocol, r.Payload, wire.Options{Event: hostEvent(r), Tool: r.Tool, Session: r.Session})
+	native := r.Protocol == "" || r.Protocol == gate.Native
+	if native && !slices.Contains(agentNames(s.specs), r.Agent) {
+		delete(fields, "agent_name")
 	}
-	ev.TranscriptPath, ev.Cwd = "", ""
+	for _, name := range placesOfThen { // hooks of claude-code get what its payload has
+		delete(fields, name)
+	}
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return gate.Event{}, err
+	}
+	var ev gate.Event
+	if !native {
+		ev, err = s.decodeHost(r.Protocol, body, wire.Options{Event: hostEvent(r), Tool: r.Tool, Session: r.Session})
+	} else if body, err = s.withAgent(body); err == nil {
+		ev, err = wire.DecodeNative(body)
+	}
+	ev.TranscriptPath, ev.Cwd = "", "" // of hosts that call them otherwise
 	return ev, err
 }
 

@@ -36,7 +36,9 @@ const (
 	// maxCost in CEL's units: a search through a megabyte for a pattern of some
 	// length costs less, and half a second of an idle core is about as much.
 	maxCost = 2_000_000
-	// maxMemory is the size of the largest value, in tens of bytes or elements.
+	// maxMemory is the size of the largest value, in tens of bytes or elements. CEL counts
+	// no further than ten thousand values, and what has more is beyond every limit.
+	// Without this option it counts nothing, and without the next it never stops.
 	maxMemory = 2_000_000
 	// checkEvery so many steps of a loop it is asked whether there is time left.
 	checkEvery = 100
