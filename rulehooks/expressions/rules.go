@@ -22,6 +22,14 @@ type Rules []Rule
 // holds: there is a verdict only where that makes no difference, since what comes
 // behind it decides the same.
 func (r Rules) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
+	v, ended := inTime(ctx, func() gate.Verdict { return r.evaluate(ctx, in) })
+	if !ended {
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Timeout, Message: "the rules were not answered in time"}}
+	}
+	return v
+}
+
+func (r Rules) evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	a := &asked{Context: ctx, in: in}
 	var open []gate.Outcome // of cases that were not answered
 	var why *gate.Failure   // the first of them
