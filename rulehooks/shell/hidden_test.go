@@ -41,6 +41,95 @@ func TestReadFinds(t *testing.T) {
 	}
 }
 
+// Each of these starts a forbidden program, or is said to start what nobody can read, by
+// what shells and programs do that is easily overlooked.
+func TestReadHidesNothing(t *testing.T) {
+	for topic, texts := range map[string][]string{
+		"carriage returns": {
+			"echo \\\r\nrm -rf /",
+			": <<EOF\r\nEOF\n: <<'X'\nEOF\r\nrm -rf /\nX",
+		},
+		"dollar quotes": {
+			`$'rm\0x' -rf /`,
+			`$'rm\x00x' -rf /`,
+			`$'rm\u0000x' -rf /`,
+			`$'\562m' -rf /`,
+			`$'\x{72}m' -rf /`,
+		},
+		"options of shells": {
+			`bash -oc pipefail 'rm -rf /'`,
+			`bash -Oc extglob 'rm -rf /'`,
+			`bash -oe pipefail -c 'rm -rf /'`,
+			`bash -ceou pipefail 'rm -rf /'`,
+			`sh -oc noglob 'rm -rf /'`,
+			`bash -rcfile /dev/null -c 'rm -rf /'`,
+			`bash -init-file /dev/null -c 'rm -rf /'`,
+		},
+		"other names for programs": {
+			`BASH_CMDS[x]=/bin/rm; x -rf /`,
+			`BASH_CMDS+=([x]=/bin/rm); x -rf /`,
+			`declare 'BASH_CMDS[x]=/bin/rm'; x -rf /`,
+			`printf -v 'BASH_CMDS[x]' /bin/rm; x -rf /`,
+			`read 'BASH_CMDS[x]' <<< /bin/rm; x -rf /`,
+			"shopt -s expand_aliases\nBASH_ALIASES[x]='rm -rf /'\nx",
+			"shopt -s expand_aliases\nalias x=rm\nx -rf /",
+			`env 'BASH_FUNC_ls%%=() { rm -rf /; }' bash -c ls`,
+			"set -o history -o histexpand\nhistory -s 'rm -rf /'\n!!",
+		},
+		"options of starters": {
+			`xargs --max-lines rm -rf / < x`,
+			`strace --summary rm -rf /`,
+			`strace --const-print-style raw rm -rf /`,
+			`strace --verbose all rm -rf /`,
+			`flock --wait 5 x rm -rf /`,
+			`fakeroot --fd-base 5 rm -rf /`,
+			`choom -n 5 -- rm -rf /`,
+			`logsave /dev/null rm -rf /`,
+			`dpkg-architecture -c rm -rf /`,
+		},
+		"what xargs reads": {
+			`echo ok | xargs -a <(echo -rf /) rm`,
+			`printf '%s' '/,-rf' | xargs -d, rm`,
+			`printf 'x\n-rf\n' | xargs -I{} rm {} /`,
+			`printf '%s\n' 'ls -l' 'rm -rf /' | xargs -I{} sh -c 'eval {}'`,
+			`xargs -a <(echo '; rm -rf /') echo ls | sh`,
+			`{ xargs echo ls | sh; } <<< '; rm -rf /'`,
+		},
+		"paths of standard input": {
+			`echo 'rm -rf /' | bash ../../../../dev/stdin`,
+			`echo 'rm -rf /' | bash /proc/self/root/dev/stdin`,
+			`source ../../../../dev/stdin <<< 'rm -rf /'`,
+			`echo 'x' | python3 ../../../../dev/stdin`,
+		},
+		"arithmetic": {
+			`echo ${PATH:'x[$(rm -rf /)]'}`,
+			`y=abc; echo "${y:'a[$(rm -rf /)]'}"`,
+			`for ((i='a[$(rm -rf /)]';0;)); do :; done`,
+			`x='a[$'; x+='(rm -rf /)]'; ((x))`,
+			`compgen -W '$(rm -rf /)'`,
+			"compgen -W '`rm -rf /`' x",
+		},
+		"more texts": {
+			`env -S 'rm\_-rf\_/'`,
+			`python3 -m timeit -n1 'import os;os.system("rm -rf /")'`,
+			`python3 -m pdb -c '!import os;os.system("rm -rf /")' x`,
+			`make -sE 'x:;rm -rf /' x`,
+			`git -c remote.o.url='ext::rm -rf /' -c protocol.ext.allow=always fetch o`,
+			`zip -T -TT 'rm -rf / #' x.zip y`,
+			`perl5.36-x86_64-linux-gnu -e 'system("rm -rf /")'`,
+		},
+	} {
+		for _, text := range texts {
+			t.Run(topic+"/"+text, func(t *testing.T) {
+				commands, _ := read(t, text)
+				if !holds(commands, "rm", "-rf", "/") && !slices.ContainsFunc(commands, func(c Command) bool { return c.Opaque() || c.Partial && c.Name() == "rm" }) {
+					t.Errorf("%q", shown(commands))
+				}
+			})
+		}
+	}
+}
+
 // Each of these may start what nobody can read, which is said of one of the commands.
 func TestReadOpaque(t *testing.T) {
 	for _, text := range []string{

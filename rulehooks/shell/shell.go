@@ -27,6 +27,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -103,7 +104,7 @@ const (
 // broken text is to be expected. Where the budget is spent it ends early.
 func Read(budget *Budget, text string) iter.Seq[Command] {
 	return func(yield func(Command) bool) {
-		r := &reader{Budget: budget, yield: yield, outputs: map[*syntax.Stmt]known{}, calls: map[*syntax.CallExpr][]Word{}, wholes: map[*syntax.CallExpr]bool{}}
+		r := &reader{Budget: budget, yield: yield, outputs: map[*syntax.Stmt]known{}, calls: map[*syntax.CallExpr][]Word{}, read: map[*syntax.CallExpr]known{}}
 		r.text(text, 0)
 	}
 }
@@ -115,9 +116,10 @@ type reader struct {
 	stopped bool                        // nobody wants more
 	outputs map[*syntax.Stmt]known      // of the statements of a pipe, each of which would ask all before it
 	calls   map[*syntax.CallExpr][]Word // what is worked out of braces may be long
-	wholes  map[*syntax.CallExpr]bool   // those of which all is known that they are piped
+	read    map[*syntax.CallExpr]known  // what those are piped of which something is known
 	// redefined: there are functions, which may have the names of echo and cat.
 	redefined bool
+	dollar    bool // a variable's value ends with one
 }
 
 // over reports whether the reading ends here.
@@ -138,6 +140,9 @@ func (r *reader) text(text string, depth int) {
 		r.guess(text)
 		return
 	}
+	if readOtherwise(text) {
+		r.guess(text)
+	}
 	statements, rest := parse(text)
 	for _, s := range statements {
 		r.statement(text, s, depth)
@@ -145,6 +150,12 @@ func (r *reader) text(text string, depth int) {
 	if rest != "" {
 		r.guess(rest)
 	}
+}
+
+// readOtherwise reports whether a shell reads a text as others than the parser here do: it
+// keeps carriage returns and drops NULs, or ends at one.
+func readOtherwise(text string) bool {
+	return strings.ContainsAny(text, "\r\x00") || !utf8.ValidString(text)
 }
 
 var openings = regexp.MustCompile("[([{`]|\\b(?:if|while|until|for|select|case|do|then|else)\\b|[!&|]")

@@ -87,16 +87,15 @@ func unquoted(source string, parts []syntax.WordPart, quoted bool) (text string,
 		case *syntax.SglQuoted:
 			if !p.Dollar {
 				b.WriteString(p.Value)
-			} else if s, _, err := expand.Format(nil, p.Value, nil); err == nil {
-				b.WriteString(s)
-			} else {
-				b.WriteString(p.Value)
-				literal = false
+				continue
 			}
+			inner, plain := dollarQuoted(p.Value)
+			b.WriteString(inner)
+			literal = literal && plain
 		case *syntax.DblQuoted:
 			inner, plain := unquoted(source, p.Parts, true)
 			b.WriteString(inner)
-			literal = literal && plain
+			literal = literal && plain && !p.Dollar // which is translated
 		default:
 			b.WriteString(written(source, part))
 			literal = false
