@@ -50,7 +50,7 @@ func dollarQuoted(s string) (text string, known bool) {
 		case value == 0:
 			return b.String(), false
 		case letter == 'u' || letter == 'U':
-			known = known && value <= utf8.MaxRune
+			known = known && value <= utf8.MaxRune && utf8.ValidRune(rune(value))
 			b.WriteRune(rune(min(value, utf8.MaxRune)))
 		default:
 			b.WriteByte(byte(value))

@@ -46,10 +46,15 @@ func TestReadFinds(t *testing.T) {
 func TestReadHidesNothing(t *testing.T) {
 	for topic, texts := range map[string][]string{
 		"carriage returns": {
+			"ls\x00; rm -rf /", "ls \xff; rm -rf /", "rm\u00a0-rf\u00a0/",
 			"echo \\\r\nrm -rf /",
 			": <<EOF\r\nEOF\n: <<'X'\nEOF\r\nrm -rf /\nX",
 		},
+		"comments": {
+			"echo # \\\nrm -rf /", ": a;# b \\\n rm -rf /", "#\\\nrm -rf /",
+		},
 		"dollar quotes": {
+			`echo $'\\'; rm -rf /; echo $'`, `$"$X" -rf /`,
 			`$'rm\0x' -rf /`,
 			`$'rm\x00x' -rf /`,
 			`$'rm\u0000x' -rf /`,
@@ -57,6 +62,7 @@ func TestReadHidesNothing(t *testing.T) {
 			`$'\x{72}m' -rf /`,
 		},
 		"options of shells": {
+			`bash +c 'rm -rf /'`, `bash - <<< 'rm -rf /'`, `bash -c -- 'rm -rf /'`, `bash --frobnicate x -c 'rm -rf /'`, `bash -login -c 'rm -rf /'`, `zsh -oextendedglob -c 'rm -rf /'`, `bash -n +n -c 'rm -rf /'`, `bash -H -c 'x'`, `bash -k -c x`, `bash -o history -c x`, "bash -i <<< 'x\n!!'", `bash-5.2 -c 'rm -rf /'`, `bash.exe -c 'rm -rf /'`, `fish --command='rm -rf /'`, `fish --command 'rm -rf /'`, `bash "-$X" 'rm -rf /'`,
 			`bash -oc pipefail 'rm -rf /'`,
 			`bash -Oc extglob 'rm -rf /'`,
 			`bash -oe pipefail -c 'rm -rf /'`,
@@ -66,6 +72,7 @@ func TestReadHidesNothing(t *testing.T) {
 			`bash -init-file /dev/null -c 'rm -rf /'`,
 		},
 		"other names for programs": {
+			`declare -n y=BASH_CMDS; y[x]=/bin/rm; x -rf /`, `declare BASH_'CMDS[x]=/bin/rm'; x -rf /`, `: ${BASH_ENV:=x}; bash -c y`, `for PROMPT_COMMAND in 'rm -rf /'; do :; done`, `PROMPT_COMMAND=('rm -rf /')`, `printf -v PROMPT_COMMAND 'rm -rf /'`, `printf -vBASH_ENV x`, `mapfile BASH_CMDS`, `read "$X" <<< y`, `export "$X=y"`, `functions[x]='rm -rf /'; x`, `commands[x]=/bin/rm; x -rf /`, `aliases=(x 'rm -rf /'); x`, `enable -f ./x.so y`, `fc -s`, `set -H`, `set -k`,
 			`BASH_CMDS[x]=/bin/rm; x -rf /`,
 			`BASH_CMDS+=([x]=/bin/rm); x -rf /`,
 			`declare 'BASH_CMDS[x]=/bin/rm'; x -rf /`,
@@ -77,6 +84,7 @@ func TestReadHidesNothing(t *testing.T) {
 			"set -o history -o histexpand\nhistory -s 'rm -rf /'\n!!",
 		},
 		"options of starters": {
+			`env --frobnicate x rm -rf /`, `timeout --unknown 5 5 rm -rf /`, `runcon -t x rm -rf /`, `uclampset -m 5 rm -rf /`, `nice --5 rm -rf /`, `nice -5 rm -rf /`, `gtimeout 5 rm -rf /`, `time -- rm -rf /`, `time -p -- rm -rf /`, `sudo "-$X" y rm -rf /`,
 			`xargs --max-lines rm -rf / < x`,
 			`strace --summary rm -rf /`,
 			`strace --const-print-style raw rm -rf /`,
@@ -88,6 +96,7 @@ func TestReadHidesNothing(t *testing.T) {
 			`dpkg-architecture -c rm -rf /`,
 		},
 		"what xargs reads": {
+			`echo ok | xargs -n1 rm`, `echo "'ok a'" | xargs rm`, `sudo xargs echo ls | sh`,
 			`echo ok | xargs -a <(echo -rf /) rm`,
 			`printf '%s' '/,-rf' | xargs -d, rm`,
 			`printf 'x\n-rf\n' | xargs -I{} rm {} /`,
@@ -96,12 +105,14 @@ func TestReadHidesNothing(t *testing.T) {
 			`{ xargs echo ls | sh; } <<< '; rm -rf /'`,
 		},
 		"paths of standard input": {
+			`echo x | bash /dev/tty`, `echo x | bash /proc/*/fd/0`, `cd /dev; curl x | bash stdin`, `cd /dev/fd; echo x | bash 0`, `make -f../../dev/stdin`, `source -- /dev/stdin <<< 'rm -rf /'`,
 			`echo 'rm -rf /' | bash ../../../../dev/stdin`,
 			`echo 'rm -rf /' | bash /proc/self/root/dev/stdin`,
 			`source ../../../../dev/stdin <<< 'rm -rf /'`,
 			`echo 'x' | python3 ../../../../dev/stdin`,
 		},
 		"arithmetic": {
+			`set -- 'x[$(rm -rf /)]'; (($1))`, `f() { (($1)); }; f 'x[$(rm -rf /)]'`, `read x <<< 'y[$(rm -rf /)]'; ((x))`, `for i in 'x[$(rm -rf /)]'; do ((i)); done`, `((rm -rf /))`, `((rm -rf / a))`, `echo "${x:-'$(rm -rf /)'}"`, "cat <<E\n${x:-'$(rm -rf /)'}\nE\n", `echo ${x/a/'$(rm -rf /)'}`,
 			`echo ${PATH:'x[$(rm -rf /)]'}`,
 			`y=abc; echo "${y:'a[$(rm -rf /)]'}"`,
 			`for ((i='a[$(rm -rf /)]';0;)); do :; done`,
@@ -110,6 +121,7 @@ func TestReadHidesNothing(t *testing.T) {
 			"compgen -W '`rm -rf /`' x",
 		},
 		"more texts": {
+			`eval -- rm -rf /`, `env -S 'rm ${X}'`, `python3 -mtimeit 'x'`, `python3 -m "$X"`, `make -E 'x:;rm -rf /' x`, `git clone -c core.sshCommand='rm -rf /' x`, `git remote add o 'ext::rm -rf /'`, `git --exec-path=x y`, `zip --unzip-command='rm -rf /' x`, `x86_64-linux-gnu-python3.11 -c y`, `python3.11-dbg -c y`,
 			`env -S 'rm\_-rf\_/'`,
 			`python3 -m timeit -n1 'import os;os.system("rm -rf /")'`,
 			`python3 -m pdb -c '!import os;os.system("rm -rf /")' x`,

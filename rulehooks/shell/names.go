@@ -77,11 +77,15 @@ func valuesOf(args []Word, option string) (all []Word) {
 	return all
 }
 
+// rereads are the names of a shell's options with which it reads a text otherwise: ! is another
+// text, A=b a variable wherever it stands, {a,b} one word.
+var rereads = map[string]bool{"histexpand": true, "history": true, "keyword": true, "braceexpand": true}
+
 // redefines reports whether a builtin gives commands other names, or has those of the
 // past run again.
 func redefines(name string, args []Word) bool {
 	has := func(matches func(text string) bool) bool {
-		return slices.ContainsFunc(args, func(w Word) bool { return !w.Literal || matches(w.Text) })
+		return slices.ContainsFunc(args, func(w Word) bool { return matches(w.Text) })
 	}
 	switch name {
 	case "alias":
@@ -96,9 +100,9 @@ func redefines(name string, args []Word) bool {
 		return !has(func(text string) bool { return strings.HasPrefix(text, "-") && strings.ContainsAny(text, "l") })
 	case "r", "zmodload", "autoload":
 		return true
-	case "set": // ! and what follows it is from now on another text
+	case "set":
 		return has(func(text string) bool {
-			return strings.HasPrefix(text, "-") && strings.Contains(text, "H") || text == "histexpand" || text == "history"
+			return rereads[text] || strings.HasPrefix(text, "-") && strings.ContainsAny(text, "Hk") || strings.HasPrefix(text, "+") && strings.Contains(text, "B")
 		})
 	}
 	return false

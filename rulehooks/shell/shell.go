@@ -27,6 +27,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -78,7 +79,7 @@ func (c Command) Name() string {
 		return ""
 	}
 	name := path.Base(c.Program.Text)
-	if !c.Program.Literal && strings.ContainsAny(name, "$`*?[](){}~=") {
+	if !c.Program.Literal && (strings.ContainsAny(name, "$`*?[](){}~=") || strings.ContainsFunc(name, unicode.IsSpace)) {
 		return ""
 	}
 	return name
@@ -153,10 +154,13 @@ func (r *reader) text(text string, depth int) {
 }
 
 // readOtherwise reports whether a shell reads a text as others than the parser here do: it
-// keeps carriage returns and drops NULs, or ends at one.
+// keeps carriage returns, drops NULs or ends at one, and ends a comment with its line.
 func readOtherwise(text string) bool {
-	return strings.ContainsAny(text, "\r\x00") || !utf8.ValidString(text)
+	return strings.ContainsAny(text, "\r\x00") || !utf8.ValidString(text) || strings.Contains(text, "\\\n") && comment.MatchString(text)
 }
+
+// comment may be one with a backslash at its end.
+var comment = regexp.MustCompile("(?:^|[\\s;&|()<>`])#[^\n]*\\\\\n")
 
 var openings = regexp.MustCompile("[([{`]|\\b(?:if|while|until|for|select|case|do|then|else)\\b|[!&|]")
 

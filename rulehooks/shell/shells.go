@@ -52,8 +52,9 @@ func shellArguments(name string, args []Word) (call shellCall) {
 		default:
 			takes = call.cluster(name, w.Text)
 		}
-		call.unsure = call.unsure || !w.Literal
-		args = args[min(takes, len(args)):]
+		values := args[:min(takes, len(args))]
+		call.unsure = call.unsure || !w.Literal || slices.ContainsFunc(values, func(w Word) bool { return !w.Literal || rereads[w.Text] })
+		args = args[len(values):]
 	}
 	call.operands = args
 	return call
@@ -117,7 +118,7 @@ func (c *shellCall) cluster(name, text string) (takes int) {
 	return takes
 }
 
-const shellLetters = "abcefhiklmnprstuvxBCDEIPTVoO" // not H, which makes ! mean something
+const shellLetters = "abcefhilmnprstuvxCDEIPTVoO" // not those that do as [rereads]
 
 var (
 	shellValues = map[string]bool{"rcfile": true, "init-file": true}

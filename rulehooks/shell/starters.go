@@ -18,9 +18,12 @@ type input struct {
 func chain(words []Word) iter.Seq[Command] {
 	return func(yield func(Command) bool) {
 		loose, option := false, false // in a loose starter, behind an option
-		for len(words) > 0 {
+		for first := true; len(words) > 0; {
 			if text := words[0].Text; strings.HasPrefix(text, "-") {
-				if text != "-" && !loose { // - ls is zsh's
+				if text != "-" && text != "--" && !loose { // - ls is zsh's, time -- ls bash's
+					if first {
+						yield(Command{Program: words[0], Args: words[1:]})
+					}
 					return
 				}
 				words, option = words[1:], true
@@ -29,7 +32,7 @@ func chain(words []Word) iter.Seq[Command] {
 				words, option = words[1:], false // no program, but a value: -v "$X":/y
 				continue
 			}
-			option = false
+			option, first = false, false
 			c := Command{Program: words[0], Args: words[1:]}
 			if !yield(c) {
 				return

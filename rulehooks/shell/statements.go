@@ -21,6 +21,9 @@ func (r *reader) statement(source string, s *syntax.Stmt, depth int) {
 			r.simple(source, n, depth)
 			if text.ok {
 				r.fed(source, text.text, n, depth)
+				if member.MatchString(text.text) { // and read into a variable
+					r.text(text.text, depth+1)
+				}
 			}
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {

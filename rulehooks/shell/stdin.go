@@ -25,7 +25,8 @@ func readsInput(name string, c Command) bool {
 		file := len(call.operands) > 0 && !standardInput(call.operands[0].Text)
 		return !strings.Contains(call.letters, "c") && (!file || strings.Contains(call.letters, "s")) && !asksOnly(c.Args)
 	case reads[name]:
-		return len(c.Args) > 0 && standardInput(c.Args[0].Text)
+		args := behindDashes(c.Args)
+		return len(args) > 0 && standardInput(args[0].Text)
 	case name == "su" || name == "sg" || name == "newgrp":
 		_, letters := operands(c.Args, "gGswT", nil)
 		return !strings.Contains(letters, "c")
@@ -67,6 +68,12 @@ func standardInput(name string) bool {
 		return base != ""
 	}
 	return strings.HasPrefix(name, "/dev/") && name != "/dev/null" && !strings.HasPrefix(name, "/dev/shm/")
+}
+
+// firstInput reports whether a file is standard input, and not another that stands open.
+func firstInput(w Word) bool {
+	name := path.Clean(w.Text)
+	return w.Literal && (name == "-" || name == "/dev/fd/0" || name == "/proc/self/fd/0" || path.Base(name) == "stdin")
 }
 
 // reads are the builtins that read a file's commands.

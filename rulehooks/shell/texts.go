@@ -13,7 +13,7 @@ var textOptions = map[string]struct {
 }{
 	"su": {'c', []string{"command", "session-command"}}, "runuser": {'c', []string{"command", "session-command"}}, "sg": {'c', nil},
 	"script": {'c', []string{"command"}}, "firejail": {'c', nil}, "emulate": {'c', nil}, "xterm": {'e', nil},
-	"mapfile": {'C', nil}, "readarray": {'C', nil},
+
 	"tar": {'I', tarPrograms}, "bsdtar": {'I', tarPrograms}, "gtar": {'I', tarPrograms},
 	"rsync": {'e', []string{"rsh", "rsync-path"}}, "split": {0, []string{"filter"}}, "sort": {0, []string{"compress-program"}},
 	"rg": {0, []string{"pre", "hostname-bin"}}, "man": {'P', []string{"pager"}}, "tcpdump": {'z', nil},
@@ -26,7 +26,7 @@ var tarPrograms = []string{"use-compress-program", "to-command", "info-script", 
 func (r *reader) runsTexts(name string, c Command) []Word {
 	switch name {
 	case "eval":
-		return r.all(c.Args)
+		return r.all(behindDashes(c.Args))
 	case "trap":
 		rest, _ := operands(c.Args, "", nil)
 		if len(rest) > 0 && rest[0].Text == "-" {
@@ -37,7 +37,9 @@ func (r *reader) runsTexts(name string, c Command) []Word {
 		return r.aliases(c.Args)
 	case "compgen", "complete": // which expand the words of -W
 		words := slices.DeleteFunc(texts(r.optionTexts(c.Args, 'W')), func(w Word) bool { return w.Literal && !substitutes(w.Text) })
-		return append(texts(r.optionTexts(c.Args, 'C')), words...)
+		return append(called(texts(r.optionTexts(c.Args, 'C'))), words...)
+	case "mapfile", "readarray":
+		return called(texts(r.optionTexts(c.Args, 'C')))
 	case "zip":
 		return append(texts(r.optionTexts(c.Args, 0, "unzip-command")), valuesOf(c.Args, "TT")...)
 	case "watch":
@@ -69,6 +71,22 @@ func (r *reader) runsTexts(name string, c Command) []Word {
 	}
 	if name == "scp" || name == "sftp" {
 		all = append(all, r.sshSettings(c.Args)...)
+	}
+	return all
+}
+
+// behindDashes are the words behind the mark that ends options, if it stands there.
+func behindDashes(args []Word) []Word {
+	if len(args) > 0 && args[0].Text == "--" {
+		return args[1:]
+	}
+	return args
+}
+
+// called are texts behind which a shell puts what it calls them for.
+func called(all []Word) []Word {
+	for i := range all {
+		all[i].Text += ` "$@"`
 	}
 	return all
 }

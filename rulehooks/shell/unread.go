@@ -21,7 +21,8 @@ func (r *reader) unread(name string, c Command, in input) bool {
 		case call.unsure:
 			return true
 		case readsInput(name, c): // typed into it would have a history
-			return !in.whole || c.Partial || strings.Contains(call.letters, "i")
+			file := len(call.operands) > 0 && !strings.Contains(call.letters, "s")
+			return !in.whole || c.Partial || strings.Contains(call.letters, "i") || file && !firstInput(call.operands[0])
 		case strings.Contains(call.letters, "c"):
 			return len(call.operands) == 0
 		}
@@ -29,7 +30,8 @@ func (r *reader) unread(name string, c Command, in input) bool {
 	case doubtful(name, c.Args), setsUnseen(name, c.Args), redefines(name, c.Args):
 		return true
 	case reads[name]:
-		return len(c.Args) == 0 || c.Partial || readsInput(name, c) && !in.whole || !standardInput(c.Args[0].Text) && !named(c.Args[0], in)
+		args := behindDashes(c.Args)
+		return len(args) == 0 || c.Partial || readsInput(name, c) && !(in.whole && firstInput(args[0])) || !standardInput(args[0].Text) && (!named(args[0], in) || strings.HasPrefix(args[0].Text, "-"))
 	case editors[name]:
 		return name == "ed" || name == "ex" || slices.ContainsFunc(c.Args, func(w Word) bool { return strings.HasPrefix(w.Text, "+") || strings.HasPrefix(w.Text, "-") })
 	case debuggers[name]:

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -51,6 +52,10 @@ func (r *reader) evaluated(source string, n syntax.Node, depth int) {
 		}
 	case *syntax.ArithmCmd:
 		r.index(n.X, depth)
+		inside := strings.TrimSuffix(strings.TrimPrefix(written(source, n), "(("), "))")
+		if wordsInside.MatchString(inside) { // for a shell without arithmetic commands these are brackets
+			r.text(inside, depth+1)
+		}
 	case *syntax.CStyleLoop:
 		r.index(n.Init, depth)
 		r.index(n.Cond, depth)
@@ -84,16 +89,20 @@ func (r *reader) parameter(source string, p *syntax.ParamExp, depth int) {
 		r.index(p.Slice.Offset, depth)
 		r.index(p.Slice.Length, depth)
 	}
+	if p.Repl != nil {
+		r.substituted(quoted(p.Repl.Orig), depth)
+		r.substituted(quoted(p.Repl.With), depth)
+	}
 	if p.Exp == nil {
 		return
 	}
+	r.substituted(quoted(p.Exp.Word), depth) // single quotes are none inside of double ones
 	switch p.Exp.Op {
 	case syntax.OtherParamOps:
 		if word(source, p.Exp.Word).Text == "P" {
 			r.give(Command{Program: Word{written(source, p), false}, Unread: true})
 		}
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		r.substituted(quoted(p.Exp.Word), depth)
 		if _, table := tables[p.Param.Value]; runs(p.Param.Value) || table {
 			r.hidden(p.Param.Value)
 		}
@@ -171,6 +180,12 @@ func (r *reader) index(e syntax.Node, depth int) {
 	})
 }
 
+// wordsInside is an expression that could be a program with arguments.
+var wordsInside = regexp.MustCompile(`^\s*[\w./]+\s+[-+\w./~"'$]`)
+
+// member is one of an array with a substitution for its index.
+var member = regexp.MustCompile("(?m)^[A-Za-z_][A-Za-z0-9_]*\\[[^\\]]*(?:\\$\\(|`)")
+
 // takesNames are builtins that work out an index of a variable's name.
 var takesNames = map[string]bool{"test": true, "[": true, "printf": true, "read": true, "unset": true, "mapfile": true, "readarray": true, "wait": true,
 	"declare": true, "typeset": true, "export": true, "readonly": true, "local": true, "let": true, "getopts": true}
@@ -179,6 +194,10 @@ var takesNames = map[string]bool{"test": true, "[": true, "printf": true, "read"
 func (r *reader) indices(source string, call *syntax.CallExpr, depth int) {
 	for _, arg := range call.Args[min(1, len(call.Args)):] {
 		text := quoted(arg)
+		if member.MatchString(text) { // and a command may work it out
+			r.text(text, depth+1)
+			continue
+		}
 		if at := strings.IndexByte(text, '['); at < 0 || !substitutes(text[at:]) || !r.Spend(len(call.Args)) {
 			continue
 		}

@@ -3,6 +3,8 @@ package shell
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
@@ -141,7 +143,7 @@ func unescaped(s string, quoted bool) string {
 // expands reports whether an unquoted text has patterns, braces, or a tilde or
 // equals sign at its beginning, that no backslash stands before.
 func expands(s string) bool {
-	if strings.HasPrefix(s, "~") || len(s) > 1 && s[0] == '=' && s[1] != '=' { // =ls is zsh's /bin/ls
+	if strings.HasPrefix(s, "~") || strings.Contains(s, "=") && (strings.Contains(s, "=~") || strings.Contains(s, ":~")) || len(s) > 1 && s[0] == '=' && s[1] != '=' { // =ls is zsh's /bin/ls
 		return true
 	}
 	for i := 0; i < len(s); i++ {
@@ -150,6 +152,10 @@ func expands(s string) bool {
 			i++
 		case '*', '?', '[':
 			return true
+		case 0xc2, 0xe1, 0xe2, 0xe3: // what begins blanks, which some shells take for such
+			if r, _ := utf8.DecodeRuneInString(s[i:]); unicode.IsSpace(r) {
+				return true
+			}
 		case '{': // {} is itself
 			inside, _, closed := strings.Cut(s[i:], "}")
 			if closed && (strings.Contains(inside, ",") || strings.Contains(inside, "..")) {
