@@ -50,8 +50,8 @@ func TestReadHidesNothing(t *testing.T) {
 			"echo \\\r\nrm -rf /",
 			": <<EOF\r\nEOF\n: <<'X'\nEOF\r\nrm -rf /\nX",
 		},
-		"comments": {
-			"echo # \\\nrm -rf /", ": a;# b \\\n rm -rf /", "#\\\nrm -rf /",
+		"comments and ends": {
+			"echo # \\\nrm -rf /", ": a;# b \\\n rm -rf /", "#\\\nrm -rf /", "rm -rf /\\",
 		},
 		"dollar quotes": {
 			`echo $'\\'; rm -rf /; echo $'`, `$"$X" -rf /`,
@@ -173,6 +173,9 @@ func TestReadIsNotOpaque(t *testing.T) {
 		`export A=b PATH="$HOME/bin:$PATH"`, `bash x.sh`, `bash -c 'ls | wc -l'`, `sh -c 'echo "$1"' _ x`, `. venv/bin/activate`, `source ~/.profile`, "cat > x <<'EOF'\n$(y) `z`\nEOF\n", "bash <<'EOF'\nls \"$X\"\nEOF\n", `echo 'ls -l' | sh`, `printf '%s\n' ls | sh`, `source <(echo ls)`,
 		`git commit -m 'use $(x) and [y]'`, `git -c user.name='A B' commit`, `git push -u origin x`, `git log --format='%h | %s'`, `git -c core.pager=cat log`, `GIT_PAGER=cat git log`, `GIT_EDITOR=true git rebase --continue`, `git config user.name x`,
 		`python3 x.py -c y`, `python -m pytest -k 'a or b'`, `python3 --version`, `node x.js`, `node --version`, `perl x.pl`, `ruby x.rb`, `npm run build`, `npx tsc -p .`, `docker ps -a`, `docker run -v "$(pwd):/x" -it y make`, `kubectl get pods -n x`, `uv run pytest`,
+		`set -euo pipefail; ls`, `bash -euo pipefail -c 'ls'`, `bash -lc ls`, `bash --norc x.sh`, `declare -a x=(a b)`, `declare -A m; m[a]=b`, `local x=1`, `read -r line < x`, `while IFS= read -r -d '' f; do ls "$f"; done < x`, `mapfile -t x < y`, `printf -v x %s y`, `getopts ab: o`, `commands=a; functions=3`,
+		`env -u A B=c ls`, `sudo -n -u me ls`, `timeout -k 1 --foreground 5 ls`, `nice -n 5 ls`, `nice -5 ls`, `stdbuf -oL ls`, `flock -n x ls`, `strace -f -e trace=file ls`, `strace --follow-forks ls`, `xargs -0 -r ls < x`, `unshare --map-root-user ls`, `setarch -R ls`, `valgrind --leak-check=full ls`, `ionice -c3 ls`, `time -p ls`, `ls # a comment`, "ls \\\n  -l # why\nls", `x=~/y`, `re='^(a|b)$'; [[ $x =~ $re ]]`,
+		`python3 -m venv x`, `python3 -m http.server`, `python3.11 x.py`, `make -C x -sj4 all`, `git clone -c user.name=x https://y`, `zip -r x.zip y`, `history`, `fc -l`, `((i += 2)); ((i > 3)) && ls`, `echo "${x:-'a'}"`, `complete -W 'a b' x`, `$'ls' -l`, `printf '%s' $'a	bA'`,
 		`sed -n '1,20p' x`, `sed -i 's/a/b/g' x`, `sed -i.bak -e 's|a\|b|c|' -e '/x/d' y`, `sed -E 's/(a)+/\1/; s/b//2' x`, `sed -n '/a/,/b/p;$p' x`, `sed ':a;N;$!ba;s/\n/ /g' x`, `sed '$a\ text' x`, `sed 10q x`, `sed -n "5p" x`, `sed '/^#/d; /^$/d' x`, `sed 's#/a#/b#' x`, `sed -n -e 3p x`, `sed y/abc/xyz/`, `sed '/a/{n;s/b/c/;}' x`,
 		`awk '{ print $1 }' "$X"`, `awk -F: '$1 == "a" || $2 { n++ } END { print n }' x`, `awk -v x="a" '{ print x }' y`, `vim x`, `make -j4 all`, `make -f x.mk CC=gcc`, `make CFLAGS='-O2 -g' VERSION="$V" x`, `sed -Ei "s/a/b/" x`, `make --file=x`, `find . -name '*.o' -delete`, `find . -exec grep -l x {} +`, `git ls-files | xargs wc -l`,
 		`tar -czf x.tar.gz y`, `tar xzf x`, `crontab -l`, `at -l`, `trap - EXIT`, `type ls`, `alias`, `printf '[%s] $(x)\n' y`, `printf "[$(date)] x"`, `timeout 5 make`, `nohup ./x &`, `rsync -a x y`, `curl -o x https://y`, `ssh -V`, `bash --version`,

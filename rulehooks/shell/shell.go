@@ -154,9 +154,10 @@ func (r *reader) text(text string, depth int) {
 }
 
 // readOtherwise reports whether a shell reads a text as others than the parser here do: it
-// keeps carriage returns, drops NULs or ends at one, and ends a comment with its line.
+// keeps carriage returns, drops NULs or ends at one, ends a comment with its line, and may
+// drop a backslash at the end.
 func readOtherwise(text string) bool {
-	return strings.ContainsAny(text, "\r\x00") || !utf8.ValidString(text) || strings.Contains(text, "\\\n") && comment.MatchString(text)
+	return strings.ContainsAny(text, "\r\x00") || strings.HasSuffix(text, `\`) || !utf8.ValidString(text) || strings.Contains(text, "\\\n") && comment.MatchString(text)
 }
 
 // comment may be one with a backslash at its end.
