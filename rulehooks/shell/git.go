@@ -38,7 +38,7 @@ func (r *reader) gitTexts(args []Word) (all []Word) {
 			all = append(all, text)
 		case len(rest) > 0 && r.Spend(perByte*len(behind)):
 			aliased = aliased || !rest[0].Literal || name == strings.ToLower(rest[0].Text)
-			text.Text += behind
+			text = Word{text.Text + behind, text.Literal && joined(rest[1:]).Literal}
 			aliases = append(aliases, text)
 		}
 	}

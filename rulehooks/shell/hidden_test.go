@@ -121,7 +121,7 @@ func TestReadHidesNothing(t *testing.T) {
 			"compgen -W '`rm -rf /`' x",
 		},
 		"more texts": {
-			`eval -- rm -rf /`, `env -S 'rm ${X}'`, `python3 -mtimeit 'x'`, `python3 -m "$X"`, `make -E 'x:;rm -rf /' x`, `git clone -c core.sshCommand='rm -rf /' x`, `git remote add o 'ext::rm -rf /'`, `git --exec-path=x y`, `zip --unzip-command='rm -rf /' x`, `x86_64-linux-gnu-python3.11 -c y`, `python3.11-dbg -c y`,
+			`eval -- rm -rf /`, `env -S rm $X`, `git -c alias.x='!rm' x $X`, `env -S 'rm ${X}'`, `python3 -mtimeit 'x'`, `python3 -m "$X"`, `make -E 'x:;rm -rf /' x`, `git clone -c core.sshCommand='rm -rf /' x`, `git remote add o 'ext::rm -rf /'`, `git --exec-path=x y`, `zip --unzip-command='rm -rf /' x`, `x86_64-linux-gnu-python3.11 -c y`, `python3.11-dbg -c y`,
 			`env -S 'rm\_-rf\_/'`,
 			`python3 -m timeit -n1 'import os;os.system("rm -rf /")'`,
 			`python3 -m pdb -c '!import os;os.system("rm -rf /")' x`,

@@ -42,7 +42,7 @@ func shellArguments(name string, args []Word) (call shellCall) {
 			break
 		}
 		args = args[1:]
-		takes := 0
+		var takes int
 		switch long, is := strings.CutPrefix(w.Text, "--"); {
 		case w.Text == "-" || w.Text == "--":
 			call.operands = args

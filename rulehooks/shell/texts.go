@@ -234,7 +234,7 @@ func (r *reader) splitTexts(args []Word) (all []Word) {
 		}
 		// It has escapes of its own, of which \_ is a blank, and ${NAME}.
 		text, plain := strings.ReplaceAll(found.text.Text, `\_`, " "), !strings.ContainsAny(found.text.Text, `\$`)
-		all = append(all, Word{"env " + text + Quoted(words), found.text.Literal && plain})
+		all = append(all, Word{"env " + text + Quoted(words), found.text.Literal && plain && joined(words).Literal})
 	}
 	return all
 }
