@@ -62,7 +62,7 @@ func TestReadHidesNothing(t *testing.T) {
 			`$'\x{72}m' -rf /`,
 		},
 		"options of shells": {
-			`bash +c 'rm -rf /'`, `bash - <<< 'rm -rf /'`, `bash -c -- 'rm -rf /'`, `bash --frobnicate x -c 'rm -rf /'`, `bash -login -c 'rm -rf /'`, `zsh -oextendedglob -c 'rm -rf /'`, `bash -n +n -c 'rm -rf /'`, `bash -H -c 'x'`, `bash -k -c x`, `bash -o history -c x`, "bash -i <<< 'x\n!!'", `bash-5.2 -c 'rm -rf /'`, `bash.exe -c 'rm -rf /'`, `fish --command='rm -rf /'`, `fish --command 'rm -rf /'`, `bash "-$X" 'rm -rf /'`,
+			`bash +c 'rm -rf /'`, `curl x | bash --rcfile /dev/stdin -ic true`, `bash --rcfile=x -c y`, `bash - <<< 'rm -rf /'`, `bash -c -- 'rm -rf /'`, `bash --frobnicate x -c 'rm -rf /'`, `bash -login -c 'rm -rf /'`, `zsh -oextendedglob -c 'rm -rf /'`, `bash -n +n -c 'rm -rf /'`, `bash -H -c 'x'`, `bash -k -c x`, `bash -o history -c x`, "bash -i <<< 'x\n!!'", `bash-5.2 -c 'rm -rf /'`, `bash.exe -c 'rm -rf /'`, `fish --command='rm -rf /'`, `fish --command 'rm -rf /'`, `bash "-$X" 'rm -rf /'`,
 			`bash -oc pipefail 'rm -rf /'`,
 			`bash -Oc extglob 'rm -rf /'`,
 			`bash -oe pipefail -c 'rm -rf /'`,

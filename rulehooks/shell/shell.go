@@ -137,7 +137,7 @@ func (r *reader) text(text string, depth int) {
 	if r.stopped || !r.Spend(perByte*min(len(text), MaxBytes)+perText) {
 		return
 	}
-	if len(text) > MaxBytes || depth > MaxDepth || len(text) >= maxNesting && len(openings.FindAllStringIndex(text, maxNesting)) == maxNesting {
+	if len(text) > MaxBytes || depth > MaxDepth || strings.Contains(text, "\x00") || len(text) >= maxNesting && len(openings.FindAllStringIndex(text, maxNesting)) == maxNesting {
 		r.guess(text)
 		return
 	}
@@ -154,10 +154,9 @@ func (r *reader) text(text string, depth int) {
 }
 
 // readOtherwise reports whether a shell reads a text as others than the parser here do: it
-// keeps carriage returns, drops NULs or ends at one, ends a comment with its line, and may
-// drop a backslash at the end.
+// keeps carriage returns, ends a comment with its line, and may drop a backslash at the end.
 func readOtherwise(text string) bool {
-	return strings.ContainsAny(text, "\r\x00") || strings.HasSuffix(text, `\`) || !utf8.ValidString(text) || strings.Contains(text, "\\\n") && comment.MatchString(text)
+	return strings.Contains(text, "\r") || strings.HasSuffix(text, `\`) || !utf8.ValidString(text) || strings.Contains(text, "\\\n") && comment.MatchString(text)
 }
 
 // comment may be one with a backslash at its end.

@@ -53,7 +53,7 @@ func shellArguments(name string, args []Word) (call shellCall) {
 			takes = call.cluster(name, w.Text)
 		}
 		values := args[:min(takes, len(args))]
-		call.unsure = call.unsure || !w.Literal || slices.ContainsFunc(values, func(w Word) bool { return !w.Literal || rereads[w.Text] })
+		call.unsure = call.unsure || !w.Literal || slices.ContainsFunc(values, func(w Word) bool { return !w.Literal || rereads[w.Text] || standardInput(w.Text) })
 		args = args[len(values):]
 	}
 	call.operands = args
@@ -62,22 +62,18 @@ func shellArguments(name string, args []Word) (call shellCall) {
 
 // long takes an option's name, and says how many words behind it are its values.
 func (c *shellCall) long(name, option string) (takes int) {
-	if name == "fish" {
-		option, _, joined := strings.Cut(option, "=")
-		takes := slices.Contains([]string{"command", "init-command"}, option)
-		c.unsure = c.unsure || !takes && !slices.Contains(shellFlags, option)
-		if option == "command" {
-			c.letters += "c" // of which the text is known, see [reader.fishTexts]
-		}
-		if takes && !joined && option != "command" {
+	option, _, joined := strings.Cut(option, "=")
+	switch {
+	case name == "fish" && option == "command": // its text is found by [reader.fishTexts], too
+		c.letters += "c"
+	case name == "fish" && option == "init-command", shellValues[option]:
+		c.unsure = c.unsure || joined && name != "fish"
+		if !joined {
 			return 1
 		}
-		return 0
+	default:
+		c.unsure = c.unsure || joined || !slices.Contains(shellFlags, option)
 	}
-	if shellValues[option] {
-		return 1
-	}
-	c.unsure = c.unsure || !slices.Contains(shellFlags, option)
 	return 0
 }
 
