@@ -103,7 +103,7 @@ func costs() []cost.OverloadModel {
 	through := func(bytes cost.QuantityExpr) cost.OverloadModelOption {
 		return cost.EvalCost(cost.Sum(cost.Const(cost.CallCost), cost.Scale(bytes, cost.StringTraversalCostFactor)))
 	}
-	return []cost.OverloadModel{
+	models := []cost.OverloadModel{
 		cost.Overload(shellOverload, cost.EvalCost(cost.Sum(cost.Const(cost.CallCost), cost.Length(cost.Arg(0))))),
 		// The words of a list are counted, not their bytes, which the budget of the reading bounds.
 		cost.Overload(shellListOverload, cost.EvalCost(cost.Sum(cost.Const(cost.CallCost), cost.Length(cost.Arg(0))))),
@@ -114,4 +114,11 @@ func costs() []cost.OverloadModel {
 		cost.Overload(overloads.SizeString, through(cost.Length(cost.Arg(0)))), // counts runes
 		cost.MemberOverload(overloads.SizeStringInst, through(cost.Length(cost.Target()))),
 	}
+	for _, conversion := range []string{overloads.StringToBool, overloads.StringToDouble, overloads.StringToDuration, overloads.StringToInt, overloads.StringToTimestamp, overloads.StringToUint} {
+		models = append(models, cost.Overload(conversion, through(cost.Length(cost.Arg(0))))) // what is none stands in the error
+	}
+	for _, search := range []string{"string_index_of_string", "string_index_of_string_int", "string_last_index_of_string", "string_last_index_of_string_int"} {
+		models = append(models, cost.MemberOverload(search, through(cost.Sum(cost.Length(cost.Target()), cost.Length(cost.Arg(0))))))
+	}
+	return models
 }

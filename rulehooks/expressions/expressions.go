@@ -116,7 +116,18 @@ func (c *Compiler) compile(event gate.EventName, text string) (e expression, kin
 
 // Holds answers the question; see [gate.Condition].
 func (c *Condition) Holds(ctx context.Context, in gate.Input) (bool, *gate.Failure) {
-	return c.holds(ctx, &asked{Context: ctx, in: in})
+	type answer struct {
+		holds   bool
+		failure *gate.Failure
+	}
+	a, ended := inTime(ctx, func() (a answer) {
+		a.holds, a.failure = c.holds(ctx, &asked{Context: ctx, in: in})
+		return a
+	})
+	if !ended {
+		return false, c.late()
+	}
+	return a.holds, a.failure
 }
 
 func (c *Condition) holds(ctx context.Context, a *asked) (bool, *gate.Failure) {
@@ -133,17 +144,14 @@ func (c *Condition) holds(ctx context.Context, a *asked) (bool, *gate.Failure) {
 
 // value is what the expression comes to.
 func (e *expression) value(ctx context.Context, a *asked) (any, *gate.Failure) {
-	late := func() *gate.Failure {
-		return &gate.Failure{Code: gate.Timeout, Message: fmt.Sprintf("%s: was not answered in time", brief(e.text))}
-	}
 	if ctx.Err() != nil { // CEL itself asks only within loops
-		return nil, late()
+		return nil, e.late()
 	}
 	a.adapter = e.adapter
 	out, _, err := e.program.ContextEval(ctx, a)
 	switch {
 	case ctx.Err() != nil:
-		return nil, late()
+		return nil, e.late()
 	case err != nil:
 		return nil, &gate.Failure{Code: gate.BadExpression, Message: fmt.Sprintf("%s: %s", brief(e.text), gate.FirstRunes(why(err), 300))}
 	}
@@ -151,6 +159,10 @@ func (e *expression) value(ctx context.Context, a *asked) (any, *gate.Failure) {
 		return nil, &gate.Failure{Code: gate.BadExpression, Message: fmt.Sprintf("%s: %s", brief(e.text), gate.FirstRunes(err.Error(), 300))}
 	}
 	return out.Value(), nil
+}
+
+func (e *expression) late() *gate.Failure {
+	return &gate.Failure{Code: gate.Timeout, Message: fmt.Sprintf("%s: was not answered in time", brief(e.text))}
 }
 
 // why says what a limit means.

@@ -3,6 +3,7 @@ package expressions
 import (
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -64,7 +65,8 @@ const (
 
 // functions are those that expressions have beside CEL's own and its library of
 // strings, of which the ones that could make a long text of a short one are
-// bounded here. format is left out: what it makes cannot be told beforehand.
+// bounded here, and the ones that could take the time of two texts multiplied take that
+// of both. format is left out: what it makes cannot be told beforehand.
 func functions() []cel.EnvOption {
 	text, texts := cel.StringType, cel.ListType(cel.StringType)
 	calls := cel.ListType(cel.ObjectType("expressions.Call"))
@@ -84,6 +86,12 @@ func functions() []cel.EnvOption {
 		cel.Function("replace",
 			cel.MemberOverload("string_replace_string_string", []*cel.Type{text, text, text}, text, cel.FunctionBinding(replaced)),
 			cel.MemberOverload("string_replace_string_string_int", []*cel.Type{text, text, text, cel.IntType}, text, cel.FunctionBinding(replaced))),
+		cel.Function("indexOf",
+			cel.MemberOverload("string_index_of_string", []*cel.Type{text, text}, cel.IntType, cel.FunctionBinding(indexed)),
+			cel.MemberOverload("string_index_of_string_int", []*cel.Type{text, text, cel.IntType}, cel.IntType, cel.FunctionBinding(indexed))),
+		cel.Function("lastIndexOf",
+			cel.MemberOverload("string_last_index_of_string", []*cel.Type{text, text}, cel.IntType, cel.FunctionBinding(lastIndexed)),
+			cel.MemberOverload("string_last_index_of_string_int", []*cel.Type{text, text, cel.IntType}, cel.IntType, cel.FunctionBinding(lastIndexed))),
 		cel.Function("split",
 			cel.MemberOverload("string_split_string", []*cel.Type{text, text}, texts, cel.FunctionBinding(parted)),
 			cel.MemberOverload("string_split_string_int", []*cel.Type{text, text, cel.IntType}, texts, cel.FunctionBinding(parted))),
@@ -128,6 +136,58 @@ func replaced(args ...ref.Val) ref.Val {
 		return tooLong("replace")
 	}
 	return types.String(strings.Replace(text, old, by, times))
+}
+
+// indexed is the first place of a text in another, from a place on; both are counted
+// in characters, and -1 is none.
+func indexed(args ...ref.Val) ref.Val {
+	text, part, from := string(args[0].(types.String)), string(args[1].(types.String)), 0
+	if len(args) == 3 {
+		at, err := bytesTo(text, args[2].(types.Int))
+		if err != nil {
+			return err
+		}
+		from = at
+	}
+	if at := strings.Index(text[from:], part); at >= 0 {
+		return types.Int(utf8.RuneCountInString(text[:from+at]))
+	}
+	return types.Int(-1)
+}
+
+// lastIndexed is the last place, which with a third argument is at most that one. A
+// place behind the text is none, as in CEL's own.
+func lastIndexed(args ...ref.Val) ref.Val {
+	text, part := string(args[0].(types.String)), string(args[1].(types.String))
+	if len(args) == 3 {
+		at, err := bytesTo(text, args[2].(types.Int))
+		switch {
+		case err != nil:
+			return err
+		case at == len(text) && part != "":
+			return types.Int(-1)
+		}
+		text = text[:min(at+len(part), len(text))]
+	}
+	if at := strings.LastIndex(text, part); at >= 0 {
+		return types.Int(utf8.RuneCountInString(text[:at]))
+	}
+	return types.Int(-1)
+}
+
+// bytesTo is how many bytes the first characters of a text have, all of it where it has
+// fewer.
+func bytesTo(text string, runes types.Int) (int, ref.Val) {
+	if runes < 0 {
+		return 0, types.NewErr("index out of range: %d", runes)
+	}
+	for at := range text {
+		if runes == 0 {
+			return at, nil
+		}
+		runes--
+	}
+	return len(text), nil
 }
 
 // parted is strings.SplitN, bounded.

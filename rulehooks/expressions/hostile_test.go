@@ -48,6 +48,12 @@ func TestBombsAreRefusedOrEnd(t *testing.T) {
 		{"and counted", `tool_input.l.exists(x, size(tool_result) == 1)`},
 		{"a long path", `tool_input.l.exists(x, path.clean(tool_result) == "")`},
 		{"a path within itself", `tool_input.l.exists(x, path.within(tool_result, tool_result + "x"))`},
+		{"numbers that are none", `tool_input.l.exists(x, double(tool_result) == 1.0)`},
+		{"whole ones", `tool_input.l.exists(x, int(tool_result) == 1 || uint(tool_result) == 1u)`},
+		{"times that are none", `tool_input.l.exists(x, duration(tool_result) == duration("1s") || timestamp(tool_result) == timestamp("2026-01-01T00:00:00Z"))`},
+		{"truths that are none", `tool_input.l.exists(x, bool(tool_result))`},
+		{"places that are looked for", `tool_input.l.exists(x, tool_result.indexOf("z") == 1)`},
+		{"from the end", `tool_input.l.exists(x, tool_result.lastIndexOf("z") == 1)`},
 		{"deep nesting", strings.Repeat("(", 3000) + "true" + strings.Repeat(")", 3000)},
 		{"deep lists", strings.Repeat("[", 3000) + strings.Repeat("]", 3000) + " == []"},
 		{"a megabyte", "true || " + strings.Repeat("false || ", 1<<17) + "true"},
@@ -67,6 +73,18 @@ func TestBombsAreRefusedOrEnd(t *testing.T) {
 				t.Errorf("%v, %v", holds, failure)
 			}
 		})
+	}
+}
+
+// Looking for one long text in another takes the time of both, and not of one times the
+// other, which nothing would interrupt.
+func TestLongTextsAreLookedForInLongOnes(t *testing.T) {
+	long := strings.Repeat("a", 1<<20)
+	in := asking(gate.PostToolUse, gate.Event{ToolInput: json.RawMessage(`{"t":"` + long + `b","u":"b` + long + `"}`), ToolResult: long + long})
+	for _, text := range []string{`tool_result.indexOf(tool_input.t) == -1`, `tool_result.lastIndexOf(tool_input.u) == -1`, `tool_result.indexOf(tool_input.t, 5) == -1`, `tool_result.lastIndexOf(tool_input.u, 2000000) == -1`} {
+		if holds, failure := answered(t, in, text); !holds || failure != nil {
+			t.Errorf("%s: %v, %v", text, holds, failure)
+		}
 	}
 }
 

@@ -20,7 +20,13 @@ type Rules []Rule
 
 // Evaluate decides an event; see [Rules.Decide].
 func (r Rules) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
-	v, _ := r.Decide(ctx, in)
+	v, ended := inTime(ctx, func() gate.Verdict {
+		v, _ := r.Decide(ctx, in)
+		return v
+	})
+	if !ended {
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: &gate.Failure{Code: gate.Timeout, Message: "the rules were not answered in time"}}
+	}
 	return v
 }
 

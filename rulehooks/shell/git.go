@@ -21,6 +21,11 @@ func (r *reader) gitTexts(args []Word) (all []Word) {
 	own, rest := args[:min(verb, len(args))], args[min(verb, len(args)):]
 	var aliases []Word
 	aliased, behind := false, Quoted(rest[min(1, len(rest)):])
+	for _, a := range args { // remote.x.url=ext::…, too
+		if _, text, is := strings.Cut(a.Text, "ext::"); is {
+			all = append(all, Word{text, a.Literal})
+		}
+	}
 	for i, a := range own {
 		key, value, is := strings.Cut(a.Text, "=")
 		if !is || i == 0 || own[i-1].Text != "-c" || !gitRuns.MatchString(key) {
@@ -33,7 +38,7 @@ func (r *reader) gitTexts(args []Word) (all []Word) {
 			all = append(all, text)
 		case len(rest) > 0 && r.Spend(perByte*len(behind)):
 			aliased = aliased || !rest[0].Literal || name == strings.ToLower(rest[0].Text)
-			text.Text += behind
+			text = Word{text.Text + behind, text.Literal && joined(rest[1:]).Literal}
 			aliases = append(aliases, text)
 		}
 	}
@@ -42,11 +47,6 @@ func (r *reader) gitTexts(args []Word) (all []Word) {
 	}
 	if len(rest) == 0 {
 		return all
-	}
-	for _, a := range rest[1:] {
-		if text, is := strings.CutPrefix(a.Text, "ext::"); is {
-			all = append(all, Word{text, a.Literal})
-		}
 	}
 	return append(all, r.gitVerb(rest[0].Text, rest[1:])...)
 }
@@ -61,6 +61,14 @@ func (r *reader) gitVerb(verb string, args []Word) (all []Word) {
 		options('x', "extcmd")
 	case "clone", "fetch", "pull", "ls-remote":
 		options('u', "upload-pack")
+		if verb != "clone" {
+			break
+		}
+		for _, set := range r.optionTexts(args, 'c', "config") {
+			if key, value, is := strings.Cut(set.text.Text, "="); is && gitRuns.MatchString(key) {
+				all = append(all, gitSetting(key, Word{value, set.text.Literal}))
+			}
+		}
 	case "push", "send-pack", "archive":
 		options(0, "receive-pack", "exec")
 	case "grep":

@@ -41,6 +41,107 @@ func TestReadFinds(t *testing.T) {
 	}
 }
 
+// Each of these starts a forbidden program, or is said to start what nobody can read, by
+// what shells and programs do that is easily overlooked.
+func TestReadHidesNothing(t *testing.T) {
+	for topic, texts := range map[string][]string{
+		"carriage returns": {
+			"ls\x00; rm -rf /", "ls \xff; rm -rf /", "rm\u00a0-rf\u00a0/",
+			"echo \\\r\nrm -rf /",
+			": <<EOF\r\nEOF\n: <<'X'\nEOF\r\nrm -rf /\nX",
+		},
+		"comments and ends": {
+			"echo # \\\nrm -rf /", ": a;# b \\\n rm -rf /", "#\\\nrm -rf /", "rm -rf /\\",
+		},
+		"dollar quotes": {
+			`echo $'\\'; rm -rf /; echo $'`, `$"$X" -rf /`,
+			`$'rm\0x' -rf /`,
+			`$'rm\x00x' -rf /`,
+			`$'rm\u0000x' -rf /`,
+			`$'\562m' -rf /`,
+			`$'\x{72}m' -rf /`,
+		},
+		"options of shells": {
+			`bash +c 'rm -rf /'`, `curl x | bash --rcfile /dev/stdin -ic true`, `bash --rcfile=x -c y`, `bash - <<< 'rm -rf /'`, `bash -c -- 'rm -rf /'`, `bash --frobnicate x -c 'rm -rf /'`, `bash -login -c 'rm -rf /'`, `zsh -oextendedglob -c 'rm -rf /'`, `bash -n +n -c 'rm -rf /'`, `bash -H -c 'x'`, `bash -k -c x`, `bash -o history -c x`, "bash -i <<< 'x\n!!'", `bash-5.2 -c 'rm -rf /'`, `bash.exe -c 'rm -rf /'`, `fish --command='rm -rf /'`, `fish --command 'rm -rf /'`, `bash "-$X" 'rm -rf /'`,
+			`bash -oc pipefail 'rm -rf /'`,
+			`bash -Oc extglob 'rm -rf /'`,
+			`bash -oe pipefail -c 'rm -rf /'`,
+			`bash -ceou pipefail 'rm -rf /'`,
+			`sh -oc noglob 'rm -rf /'`,
+			`bash -rcfile /dev/null -c 'rm -rf /'`,
+			`bash -init-file /dev/null -c 'rm -rf /'`,
+		},
+		"other names for programs": {
+			`declare -n y=BASH_CMDS; y[x]=/bin/rm; x -rf /`, `declare BASH_'CMDS[x]=/bin/rm'; x -rf /`, `: ${BASH_ENV:=x}; bash -c y`, `for PROMPT_COMMAND in 'rm -rf /'; do :; done`, `PROMPT_COMMAND=('rm -rf /')`, `printf -v PROMPT_COMMAND 'rm -rf /'`, `printf -vBASH_ENV x`, `mapfile BASH_CMDS`, `read "$X" <<< y`, `export "$X=y"`, `functions[x]='rm -rf /'; x`, `commands[x]=/bin/rm; x -rf /`, `aliases=(x 'rm -rf /'); x`, `enable -f ./x.so y`, `fc -s`, `set -H`, `set -k`,
+			`BASH_CMDS[x]=/bin/rm; x -rf /`,
+			`BASH_CMDS+=([x]=/bin/rm); x -rf /`,
+			`declare 'BASH_CMDS[x]=/bin/rm'; x -rf /`,
+			`printf -v 'BASH_CMDS[x]' /bin/rm; x -rf /`,
+			`read 'BASH_CMDS[x]' <<< /bin/rm; x -rf /`,
+			"shopt -s expand_aliases\nBASH_ALIASES[x]='rm -rf /'\nx",
+			"shopt -s expand_aliases\nalias x=rm\nx -rf /",
+			`env 'BASH_FUNC_ls%%=() { rm -rf /; }' bash -c ls`,
+			"set -o history -o histexpand\nhistory -s 'rm -rf /'\n!!",
+		},
+		"options of starters": {
+			`env --frobnicate x rm -rf /`, `timeout --unknown 5 5 rm -rf /`, `runcon -t x rm -rf /`, `uclampset -m 5 rm -rf /`, `nice --5 rm -rf /`, `nice -5 rm -rf /`, `gtimeout 5 rm -rf /`, `time -- rm -rf /`, `time -p -- rm -rf /`, `sudo "-$X" y rm -rf /`,
+			`xargs --max-lines rm -rf / < x`,
+			`strace --summary rm -rf /`,
+			`strace --const-print-style raw rm -rf /`,
+			`strace --verbose all rm -rf /`,
+			`flock --wait 5 x rm -rf /`,
+			`fakeroot --fd-base 5 rm -rf /`,
+			`choom -n 5 -- rm -rf /`,
+			`logsave /dev/null rm -rf /`,
+			`dpkg-architecture -c rm -rf /`,
+		},
+		"what xargs reads": {
+			`echo ok | xargs -n1 rm`, `echo "'ok a'" | xargs rm`, `sudo xargs echo ls | sh`,
+			`echo ok | xargs -a <(echo -rf /) rm`,
+			`printf '%s' '/,-rf' | xargs -d, rm`,
+			`printf 'x\n-rf\n' | xargs -I{} rm {} /`,
+			`printf '%s\n' 'ls -l' 'rm -rf /' | xargs -I{} sh -c 'eval {}'`,
+			`xargs -a <(echo '; rm -rf /') echo ls | sh`,
+			`{ xargs echo ls | sh; } <<< '; rm -rf /'`,
+		},
+		"paths of standard input": {
+			`echo x | bash /dev/tty`, `echo x | bash /proc/*/fd/0`, `cd /dev; curl x | bash stdin`, `cd /dev/fd; echo x | bash 0`, `make -f../../dev/stdin`, `source -- /dev/stdin <<< 'rm -rf /'`,
+			`echo 'rm -rf /' | bash ../../../../dev/stdin`,
+			`echo 'rm -rf /' | bash /proc/self/root/dev/stdin`,
+			`source ../../../../dev/stdin <<< 'rm -rf /'`,
+			`echo 'x' | python3 ../../../../dev/stdin`,
+		},
+		"arithmetic": {
+			`set -- 'x[$(rm -rf /)]'; (($1))`, `f() { (($1)); }; f 'x[$(rm -rf /)]'`, `read x <<< 'y[$(rm -rf /)]'; ((x))`, `for i in 'x[$(rm -rf /)]'; do ((i)); done`, `((rm -rf /))`, `((rm -rf / a))`, `echo "${x:-'$(rm -rf /)'}"`, "cat <<E\n${x:-'$(rm -rf /)'}\nE\n", `echo ${x/a/'$(rm -rf /)'}`,
+			`echo ${PATH:'x[$(rm -rf /)]'}`,
+			`y=abc; echo "${y:'a[$(rm -rf /)]'}"`,
+			`for ((i='a[$(rm -rf /)]';0;)); do :; done`,
+			`x='a[$'; x+='(rm -rf /)]'; ((x))`,
+			`compgen -W '$(rm -rf /)'`,
+			"compgen -W '`rm -rf /`' x",
+		},
+		"more texts": {
+			`eval -- rm -rf /`, `env -S rm $X`, `git -c alias.x='!rm' x $X`, `env -S 'rm ${X}'`, `python3 -mtimeit 'x'`, `python3 -m "$X"`, `make -E 'x:;rm -rf /' x`, `git clone -c core.sshCommand='rm -rf /' x`, `git remote add o 'ext::rm -rf /'`, `git --exec-path=x y`, `zip --unzip-command='rm -rf /' x`, `x86_64-linux-gnu-python3.11 -c y`, `python3.11-dbg -c y`,
+			`env -S 'rm\_-rf\_/'`,
+			`python3 -m timeit -n1 'import os;os.system("rm -rf /")'`,
+			`python3 -m pdb -c '!import os;os.system("rm -rf /")' x`,
+			`make -sE 'x:;rm -rf /' x`,
+			`git -c remote.o.url='ext::rm -rf /' -c protocol.ext.allow=always fetch o`,
+			`zip -T -TT 'rm -rf / #' x.zip y`,
+			`perl5.36-x86_64-linux-gnu -e 'system("rm -rf /")'`,
+		},
+	} {
+		for _, text := range texts {
+			t.Run(topic+"/"+text, func(t *testing.T) {
+				commands, _ := read(t, text)
+				if !holds(commands, "rm", "-rf", "/") && !slices.ContainsFunc(commands, func(c Command) bool { return c.Opaque() || c.Partial && c.Name() == "rm" }) {
+					t.Errorf("%q", shown(commands))
+				}
+			})
+		}
+	}
+}
+
 // Each of these may start what nobody can read, which is said of one of the commands.
 func TestReadOpaque(t *testing.T) {
 	for _, text := range []string{
@@ -72,6 +173,9 @@ func TestReadIsNotOpaque(t *testing.T) {
 		`export A=b PATH="$HOME/bin:$PATH"`, `bash x.sh`, `bash -c 'ls | wc -l'`, `sh -c 'echo "$1"' _ x`, `. venv/bin/activate`, `source ~/.profile`, "cat > x <<'EOF'\n$(y) `z`\nEOF\n", "bash <<'EOF'\nls \"$X\"\nEOF\n", `echo 'ls -l' | sh`, `printf '%s\n' ls | sh`, `source <(echo ls)`,
 		`git commit -m 'use $(x) and [y]'`, `git -c user.name='A B' commit`, `git push -u origin x`, `git log --format='%h | %s'`, `git -c core.pager=cat log`, `GIT_PAGER=cat git log`, `GIT_EDITOR=true git rebase --continue`, `git config user.name x`,
 		`python3 x.py -c y`, `python -m pytest -k 'a or b'`, `python3 --version`, `node x.js`, `node --version`, `perl x.pl`, `ruby x.rb`, `npm run build`, `npx tsc -p .`, `docker ps -a`, `docker run -v "$(pwd):/x" -it y make`, `kubectl get pods -n x`, `uv run pytest`,
+		`set -euo pipefail; ls`, `bash -euo pipefail -c 'ls'`, `bash -lc ls`, `bash --norc x.sh`, `declare -a x=(a b)`, `declare -A m; m[a]=b`, `local x=1`, `read -r line < x`, `while IFS= read -r -d '' f; do ls "$f"; done < x`, `mapfile -t x < y`, `printf -v x %s y`, `getopts ab: o`, `commands=a; functions=3`,
+		`env -u A B=c ls`, `sudo -n -u me ls`, `timeout -k 1 --foreground 5 ls`, `nice -n 5 ls`, `nice -5 ls`, `stdbuf -oL ls`, `flock -n x ls`, `strace -f -e trace=file ls`, `strace --follow-forks ls`, `xargs -0 -r ls < x`, `unshare --map-root-user ls`, `setarch -R ls`, `valgrind --leak-check=full ls`, `ionice -c3 ls`, `time -p ls`, `ls # a comment`, "ls \\\n  -l # why\nls", `x=~/y`, `re='^(a|b)$'; [[ $x =~ $re ]]`,
+		`python3 -m venv x`, `python3 -m http.server`, `python3.11 x.py`, `make -C x -sj4 all`, `git clone -c user.name=x https://y`, `zip -r x.zip y`, `history`, `fc -l`, `((i += 2)); ((i > 3)) && ls`, `echo "${x:-'a'}"`, `complete -W 'a b' x`, `$'ls' -l`, `printf '%s' $'a	bA'`,
 		`sed -n '1,20p' x`, `sed -i 's/a/b/g' x`, `sed -i.bak -e 's|a\|b|c|' -e '/x/d' y`, `sed -E 's/(a)+/\1/; s/b//2' x`, `sed -n '/a/,/b/p;$p' x`, `sed ':a;N;$!ba;s/\n/ /g' x`, `sed '$a\ text' x`, `sed 10q x`, `sed -n "5p" x`, `sed '/^#/d; /^$/d' x`, `sed 's#/a#/b#' x`, `sed -n -e 3p x`, `sed y/abc/xyz/`, `sed '/a/{n;s/b/c/;}' x`,
 		`awk '{ print $1 }' "$X"`, `awk -F: '$1 == "a" || $2 { n++ } END { print n }' x`, `awk -v x="a" '{ print x }' y`, `vim x`, `make -j4 all`, `make -f x.mk CC=gcc`, `make CFLAGS='-O2 -g' VERSION="$V" x`, `sed -Ei "s/a/b/" x`, `make --file=x`, `find . -name '*.o' -delete`, `find . -exec grep -l x {} +`, `git ls-files | xargs wc -l`,
 		`tar -czf x.tar.gz y`, `tar xzf x`, `crontab -l`, `at -l`, `trap - EXIT`, `type ls`, `alias`, `printf '[%s] $(x)\n' y`, `printf "[$(date)] x"`, `timeout 5 make`, `nohup ./x &`, `rsync -a x y`, `curl -o x https://y`, `ssh -V`, `bash --version`,

@@ -104,24 +104,27 @@ func (r *reader) callWrites(source string, s *syntax.Stmt, call *syntax.CallExpr
 	if len(call.Args) == 0 {
 		return known{}
 	}
+	sure := true // that it is started once, with these arguments
 	for c := range chain(r.words(source, call)) {
 		if !r.Spend(1) {
 			break
 		}
-		switch c.Name() {
+		name := c.Name()
+		switch name {
 		case "echo":
 			text := echoed(c.Args)
-			text.whole = text.whole && len(s.Redirs) == 0
+			text.whole = text.whole && sure && len(s.Redirs) == 0
 			return text
 		case "printf":
 			text := printed(c.Args)
-			text.whole = text.whole && len(s.Redirs) == 0
+			text.whole = text.whole && sure && len(s.Redirs) == 0
 			return text
 		case "cat", "tee":
 			text := given(source, s)
-			text.whole = text.whole && len(s.Redirs) == 1 && len(c.Args) == 0
+			text.whole = text.whole && sure && len(s.Redirs) == 1 && len(c.Args) == 0
 			return text
 		}
+		sure = sure && (name == "command" || name == "builtin" || name == "env" || name == "sudo")
 	}
 	return known{}
 }

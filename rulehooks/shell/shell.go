@@ -27,6 +27,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -77,7 +79,7 @@ func (c Command) Name() string {
 		return ""
 	}
 	name := path.Base(c.Program.Text)
-	if !c.Program.Literal && strings.ContainsAny(name, "$`*?[](){}~=") {
+	if !c.Program.Literal && (strings.ContainsAny(name, "$`*?[](){}~=") || strings.ContainsFunc(name, unicode.IsSpace)) {
 		return ""
 	}
 	return name
@@ -103,7 +105,7 @@ const (
 // broken text is to be expected. Where the budget is spent it ends early.
 func Read(budget *Budget, text string) iter.Seq[Command] {
 	return func(yield func(Command) bool) {
-		r := &reader{Budget: budget, yield: yield, outputs: map[*syntax.Stmt]known{}, calls: map[*syntax.CallExpr][]Word{}, wholes: map[*syntax.CallExpr]bool{}}
+		r := &reader{Budget: budget, yield: yield, outputs: map[*syntax.Stmt]known{}, calls: map[*syntax.CallExpr][]Word{}, read: map[*syntax.CallExpr]known{}}
 		r.text(text, 0)
 	}
 }
@@ -115,9 +117,10 @@ type reader struct {
 	stopped bool                        // nobody wants more
 	outputs map[*syntax.Stmt]known      // of the statements of a pipe, each of which would ask all before it
 	calls   map[*syntax.CallExpr][]Word // what is worked out of braces may be long
-	wholes  map[*syntax.CallExpr]bool   // those of which all is known that they are piped
+	read    map[*syntax.CallExpr]known  // what those are piped of which something is known
 	// redefined: there are functions, which may have the names of echo and cat.
 	redefined bool
+	dollar    bool // a variable's value ends with one
 }
 
 // over reports whether the reading ends here.
@@ -134,9 +137,12 @@ func (r *reader) text(text string, depth int) {
 	if r.stopped || !r.Spend(perByte*min(len(text), MaxBytes)+perText) {
 		return
 	}
-	if len(text) > MaxBytes || depth > MaxDepth || len(text) >= maxNesting && len(openings.FindAllStringIndex(text, maxNesting)) == maxNesting {
+	if len(text) > MaxBytes || depth > MaxDepth || strings.Contains(text, "\x00") || len(text) >= maxNesting && len(openings.FindAllStringIndex(text, maxNesting)) == maxNesting {
 		r.guess(text)
 		return
+	}
+	if readOtherwise(text) {
+		r.guess(text)
 	}
 	statements, rest := parse(text)
 	for _, s := range statements {
@@ -146,6 +152,15 @@ func (r *reader) text(text string, depth int) {
 		r.guess(rest)
 	}
 }
+
+// readOtherwise reports whether a shell reads a text as others than the parser here do: it
+// keeps carriage returns, ends a comment with its line, and may drop a backslash at the end.
+func readOtherwise(text string) bool {
+	return strings.Contains(text, "\r") || strings.HasSuffix(text, `\`) || !utf8.ValidString(text) || strings.Contains(text, "\\\n") && comment.MatchString(text)
+}
+
+// comment may be one with a backslash at its end.
+var comment = regexp.MustCompile("(?:^|[\\s;&|()<>`])#[^\n]*\\\\\n")
 
 var openings = regexp.MustCompile("[([{`]|\\b(?:if|while|until|for|select|case|do|then|else)\\b|[!&|]")
 

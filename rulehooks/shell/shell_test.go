@@ -238,7 +238,7 @@ func TestReadIsBounded(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{`a b`, `sudo bash -c 'git push -f'`, "cat <<E | sh\na\nE\n", `echo "$(a)" | xargs b`, `find . -exec a {} \;`, "$((a) )", `printf '%s' a | sh`,
-		`git -c alias.x='!a' x`, `docker run x 'a b'`, `sed -ne 's/a/b/e' x`, `awk 'BEGIN { a }'`, `let 'x[$(a)]'`, `x='$(a)' ENV=<(b) c`, `xargs -I{} sh -c '{}'`, `ssh -o ProxyCommand=a h b`, `make CC='a b' -f -`, `capsh -- -c a`, `{ a; } > b`} {
+		`git -c alias.x='!a' x`, `docker run x 'a b'`, `sed -ne 's/a/b/e' x`, `awk 'BEGIN { a }'`, `let 'x[$(a)]'`, `x='$(a)' ENV=<(b) c`, `xargs -I{} sh -c '{}'`, `ssh -o ProxyCommand=a h b`, `make CC='a b' -f -`, `capsh -- -c a`, `{ a; } > b`, "\\\x00\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

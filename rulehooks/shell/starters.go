@@ -9,6 +9,7 @@ import (
 // input is what is known of what a statement's programs read.
 type input struct {
 	whole bool // their standard input, to the letter
+	plain bool // … in which no quotes are, nor backslashes
 	files bool // the files that are other commands' outputs
 }
 
@@ -17,9 +18,12 @@ type input struct {
 func chain(words []Word) iter.Seq[Command] {
 	return func(yield func(Command) bool) {
 		loose, option := false, false // in a loose starter, behind an option
-		for len(words) > 0 {
+		for first := true; len(words) > 0; {
 			if text := words[0].Text; strings.HasPrefix(text, "-") {
-				if text != "-" && !loose { // - ls is zsh's
+				if text != "-" && text != "--" && !loose { // - ls is zsh's, time -- ls bash's
+					if first {
+						yield(Command{Program: words[0], Args: words[1:]})
+					}
 					return
 				}
 				words, option = words[1:], true
@@ -28,7 +32,7 @@ func chain(words []Word) iter.Seq[Command] {
 				words, option = words[1:], false // no program, but a value: -v "$X":/y
 				continue
 			}
-			option = false
+			option, first = false, false
 			c := Command{Program: words[0], Args: words[1:]}
 			if !yield(c) {
 				return
@@ -79,9 +83,9 @@ func (r *reader) started(c Command, words []Word, in input, depth int) {
 				r.started(Command{Assignments: slices.Clip(c.Assignments)}, marked(words, "{}"), input{}, depth+1)
 			}
 		case "xargs":
-			if !in.whole {
-				words := started(c)
-				mark := replaceMark(c.Args[:len(c.Args)-len(words)])
+			words := started(c)
+			options := c.Args[:len(c.Args)-len(words)]
+			if mark := replaceMark(options); mark != "" || !in.whole || !in.plain || !plainWords(options) {
 				r.started(Command{Assignments: slices.Clip(c.Assignments), Partial: mark == ""}, marked(words, mark), input{}, depth+1)
 				return
 			}
@@ -116,6 +120,14 @@ func marked(words []Word, mark string) []Word {
 		all[i].Literal = w.Literal && !strings.Contains(w.Text, mark)
 	}
 	return all
+}
+
+// plainWords reports whether an xargs with these options starts one command, with the words
+// of its standard input behind it.
+func plainWords(options []Word) bool {
+	return !slices.ContainsFunc(options, func(w Word) bool {
+		return !slices.Contains([]string{"-r", "-t", "-rt", "-tr", "--no-run-if-empty", "--verbose", "--"}, w.Text)
+	})
 }
 
 // replaceMark is what an xargs with these options puts what it reads in the place
@@ -164,7 +176,7 @@ func started(c Command) []Word {
 			return slices.Concat([]Word{{"capsh", true}}, c.Args[at+1:])
 		}
 	}
-	rest, letters := operands(c.Args, s.short, s.long)
+	rest, letters, _ := operandsOf(c.Args, bare[name], s.short, s.long)
 	if strings.ContainsAny(letters, s.names) {
 		return nil
 	}
@@ -186,38 +198,49 @@ func unknown(c Command) bool {
 // with a plus takes back one with a minus. short and long are the options that
 // take the next word if nothing hangs on them.
 func operands(args []Word, short string, long []string) (rest []Word, letters string) {
+	rest, letters, _ = operandsOf(args, bareOptions{}, short, long)
+	return rest, letters
+}
+
+// operandsOf is operands of a program whose other options are known. unsure: there are
+// some that are not.
+func operandsOf(args []Word, others bareOptions, short string, long []string) (rest []Word, letters string, unsure bool) {
 	for len(args) > 0 {
 		text := args[0].Text
 		if len(text) < 2 || text[0] != '-' && text[0] != '+' {
 			break
 		}
+		unsure = unsure || !args[0].Literal && !strings.HasPrefix(text, "--") // of which more may be an option
 		args = args[1:]
 		if text == "--" {
 			break
 		}
-		var takes bool
-		if name, ok := strings.CutPrefix(text, "--"); ok { // any beginning does
-			takes = slices.ContainsFunc(long, func(option string) bool { return strings.HasPrefix(option, name) })
-		} else {
-			at := strings.IndexAny(text[1:], short)
-			takes = at == len(text)-2
-			if at >= 0 {
-				text = text[:at+2]
-			}
-			if letters += text[1:]; text[0] == '+' {
-				letters = strings.Map(func(l rune) rune {
-					if strings.ContainsRune(text, l) {
-						return -1
-					}
-					return l
-				}, letters)
-			}
+		more, takes, unknown := others.read(text, short, long)
+		unsure = unsure || unknown
+		if letters += more; text[0] == '+' {
+			letters = strings.Map(func(l rune) rune {
+				if strings.ContainsRune(text, l) {
+					return -1
+				}
+				return l
+			}, letters)
 		}
 		if takes && len(args) > 0 {
 			args = args[1:]
 		}
 	}
-	return args, letters
+	return args, letters, unsure
+}
+
+// doubtful reports whether a program that starts another has options that are not
+// known, so that it may start it at another word.
+func doubtful(name string, args []Word) bool {
+	s, is := starters[name]
+	if !is || s.loose {
+		return false
+	}
+	_, _, unsure := operandsOf(args, bare[name], s.short, s.long)
+	return unsure
 }
 
 // findActions are the commands that find starts.

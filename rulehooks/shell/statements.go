@@ -21,6 +21,9 @@ func (r *reader) statement(source string, s *syntax.Stmt, depth int) {
 			r.simple(source, n, depth)
 			if text.ok {
 				r.fed(source, text.text, n, depth)
+				if member.MatchString(text.text) { // and read into a variable
+					r.text(text.text, depth+1)
+				}
 			}
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
@@ -46,7 +49,7 @@ func (r *reader) simple(source string, s *syntax.Stmt, depth int) {
 	switch cmd := s.Cmd.(type) {
 	case *syntax.DeclClause:
 		c.Program = Word{cmd.Variant.Value, true}
-		c.Args = r.declared(source, cmd)
+		c.Args, c.Unread = r.declared(source, cmd)
 		r.give(c)
 		return
 	case *syntax.LetClause:
@@ -62,7 +65,12 @@ func (r *reader) simple(source string, s *syntax.Stmt, depth int) {
 		}
 		c.Assignments = assignments(source, cmd)
 		texts, whole := r.files(source, cmd)
-		r.started(c, r.words(source, cmd), input{r.wholes[cmd] && !r.redefined && !readsMore(s), whole && !r.redefined}, depth)
+		in := input{files: whole && !r.redefined}
+		if text, is := r.read[cmd]; is {
+			in.whole = text.whole && !r.redefined && !readsMore(s)
+			in.plain = !strings.ContainsAny(text.text, `'"\`)
+		}
+		r.started(c, r.words(source, cmd), in, depth)
 		for _, text := range texts {
 			r.text(text, depth+1)
 		}
@@ -73,13 +81,14 @@ func (r *reader) simple(source string, s *syntax.Stmt, depth int) {
 	}
 }
 
-// know keeps whether all is known that the first command of a statement reads.
+// know keeps what is known of what the first command of a statement reads.
 func (r *reader) know(s *syntax.Stmt, text known) {
 	if !text.ok {
 		return
 	}
 	if call, direct := first(s); call != nil {
-		r.wholes[call] = text.whole && direct
+		text.whole = text.whole && direct
+		r.read[call] = text
 	}
 }
 
@@ -183,20 +192,24 @@ func (r *reader) appended(xargs Command, started []Word, text string, depth int)
 	if !r.Spend(perByte * len(text)) {
 		return
 	}
-	read := literals(strings.Fields(unquote.Replace(text)))
 	mark := replaceMark(xargs.Args[:len(xargs.Args)-len(started)])
 	if mark == "" {
-		r.started(Command{}, slices.Concat(started, read), input{}, depth+1)
+		r.started(Command{}, slices.Concat(started, literals(strings.Fields(unquote.Replace(text)))), input{}, depth+1)
 		return
 	}
-	line := joined(read).Text
-	replaced := slices.Clone(started)
-	for i, w := range started {
-		if r.Spend(perByte * strings.Count(w.Text, mark) * len(line)) {
-			replaced[i].Text = strings.ReplaceAll(w.Text, mark, line)
+	for line := range strings.Lines(text) { // one command each
+		line = strings.TrimSpace(unquote.Replace(line))
+		replaced := slices.Clone(started)
+		for i, w := range started {
+			if r.Spend(perByte * (1 + strings.Count(w.Text, mark)*len(line))) {
+				replaced[i].Text = strings.ReplaceAll(w.Text, mark, line)
+			}
 		}
+		if r.over() {
+			return
+		}
+		r.started(Command{}, replaced, input{}, depth+1)
 	}
-	r.started(Command{}, replaced, input{}, depth+1)
 }
 
 // first is the command of a statement that gets its standard input first, nil

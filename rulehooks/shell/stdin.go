@@ -20,12 +20,13 @@ func readsCommands(words []Word) bool {
 // readsInput is readsCommands of a command without those that it starts.
 func readsInput(name string, c Command) bool {
 	switch {
-	case shells[name]:
-		rest, letters := shellOperands(c.Args)
-		file := len(rest) > 0 && !standardInput(rest[0].Text)
-		return !strings.Contains(letters, "c") && (!file || strings.Contains(letters, "s")) && !asksOnly(c.Args)
+	case isShell(name):
+		call := shellArguments(name, c.Args)
+		file := len(call.operands) > 0 && !standardInput(call.operands[0].Text)
+		return !strings.Contains(call.letters, "c") && (!file || strings.Contains(call.letters, "s")) && !asksOnly(c.Args)
 	case reads[name]:
-		return len(c.Args) > 0 && standardInput(c.Args[0].Text)
+		args := behindDashes(c.Args)
+		return len(args) > 0 && standardInput(args[0].Text)
 	case name == "su" || name == "sg" || name == "newgrp":
 		_, letters := operands(c.Args, "gGswT", nil)
 		return !strings.Contains(letters, "c")
@@ -44,7 +45,7 @@ func readsInput(name string, c Command) bool {
 }
 
 func lettersOf(c Command, s starter) string {
-	_, letters := operands(c.Args, s.short, s.long)
+	_, letters, _ := operandsOf(c.Args, bare[c.Name()], s.short, s.long)
 	return letters
 }
 
@@ -53,10 +54,26 @@ func asksOnly(args []Word) bool {
 	return len(args) == 1 && slices.Contains([]string{"--version", "--help", "-V", "-v", "-h", "-help"}, args[0].Text)
 }
 
-// standardInput reports whether a file is one that stands open already.
+// standardInput reports whether a file is, or may be, one that stands open already, or a
+// terminal. Those have many paths: through the directory above, and through a process's root.
 func standardInput(name string) bool {
 	name = path.Clean(name)
-	return name == "-" || name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/") && strings.Contains(name, "/fd/")
+	if up := strings.TrimLeft(name, "./"); strings.HasPrefix(name, "../") {
+		name = "/" + up
+	}
+	switch base := path.Base(name); {
+	case name == "-" || base == "stdin" || strings.HasPrefix(name, "/proc/") || strings.Contains(name, "/fd/"):
+		return true
+	case strings.Trim(base, "0123456789") == "": // with /dev/fd for the directory
+		return base != ""
+	}
+	return strings.HasPrefix(name, "/dev/") && name != "/dev/null" && !strings.HasPrefix(name, "/dev/shm/")
+}
+
+// firstInput reports whether a file is standard input, and not another that stands open.
+func firstInput(w Word) bool {
+	name := path.Clean(w.Text)
+	return w.Literal && (name == "-" || name == "/dev/fd/0" || name == "/proc/self/fd/0" || path.Base(name) == "stdin")
 }
 
 // reads are the builtins that read a file's commands.
@@ -66,7 +83,7 @@ var reads = map[string]bool{"source": true, ".": true}
 // shell does.
 func runsFile(words []Word) bool {
 	for c := range chain(words) {
-		if name := c.Name(); shells[name] || reads[name] {
+		if name := c.Name(); isShell(name) || reads[name] {
 			return true
 		}
 	}

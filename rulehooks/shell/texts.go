@@ -6,15 +6,6 @@ import (
 	"strings"
 )
 
-// shells are programs that run a text with -c, and else what they read.
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "fish": true, "rbash": true,
-	"csh": true, "tcsh": true, "yash": true, "oksh": true, "pdksh": true, "lksh": true, "ksh93": true, "posh": true, "elvish": true}
-
-// shellOperands are the operands of a shell.
-func shellOperands(args []Word) (rest []Word, letters string) {
-	return operands(args, "oO", []string{"rcfile", "init-file"})
-}
-
 // textOptions are the options whose value programs run as a shell would.
 var textOptions = map[string]struct {
 	letter byte
@@ -22,7 +13,7 @@ var textOptions = map[string]struct {
 }{
 	"su": {'c', []string{"command", "session-command"}}, "runuser": {'c', []string{"command", "session-command"}}, "sg": {'c', nil},
 	"script": {'c', []string{"command"}}, "firejail": {'c', nil}, "emulate": {'c', nil}, "xterm": {'e', nil},
-	"mapfile": {'C', nil}, "readarray": {'C', nil}, "compgen": {'C', nil}, "complete": {'C', nil},
+
 	"tar": {'I', tarPrograms}, "bsdtar": {'I', tarPrograms}, "gtar": {'I', tarPrograms},
 	"rsync": {'e', []string{"rsh", "rsync-path"}}, "split": {0, []string{"filter"}}, "sort": {0, []string{"compress-program"}},
 	"rg": {0, []string{"pre", "hostname-bin"}}, "man": {'P', []string{"pager"}}, "tcpdump": {'z', nil},
@@ -35,7 +26,7 @@ var tarPrograms = []string{"use-compress-program", "to-command", "info-script", 
 func (r *reader) runsTexts(name string, c Command) []Word {
 	switch name {
 	case "eval":
-		return r.all(c.Args)
+		return r.all(behindDashes(c.Args))
 	case "trap":
 		rest, _ := operands(c.Args, "", nil)
 		if len(rest) > 0 && rest[0].Text == "-" {
@@ -44,6 +35,13 @@ func (r *reader) runsTexts(name string, c Command) []Word {
 		return r.all(rest[:min(1, len(rest))])
 	case "alias":
 		return r.aliases(c.Args)
+	case "compgen", "complete": // which expand the words of -W
+		words := slices.DeleteFunc(texts(r.optionTexts(c.Args, 'W')), func(w Word) bool { return w.Literal && !substitutes(w.Text) })
+		return append(called(texts(r.optionTexts(c.Args, 'C'))), words...)
+	case "mapfile", "readarray":
+		return called(texts(r.optionTexts(c.Args, 'C')))
+	case "zip":
+		return append(texts(r.optionTexts(c.Args, 0, "unzip-command")), valuesOf(c.Args, "TT")...)
 	case "watch":
 		rest, _ := operands(c.Args, "nq", []string{"interval", "equexit"})
 		return r.all(rest)
@@ -60,8 +58,8 @@ func (r *reader) runsTexts(name string, c Command) []Word {
 	case "git":
 		return r.gitTexts(c.Args)
 	}
-	if shells[name] || unknown(c) {
-		return append(r.shellTexts(c.Args), r.fishTexts(name, c.Args)...)
+	if isShell(name) || unknown(c) {
+		return append(r.shellTexts(name, c.Args), r.fishTexts(name, c.Args)...)
 	}
 	option, ok := textOptions[name]
 	if !ok {
@@ -73,6 +71,22 @@ func (r *reader) runsTexts(name string, c Command) []Word {
 	}
 	if name == "scp" || name == "sftp" {
 		all = append(all, r.sshSettings(c.Args)...)
+	}
+	return all
+}
+
+// behindDashes are the words behind the mark that ends options, if it stands there.
+func behindDashes(args []Word) []Word {
+	if len(args) > 0 && args[0].Text == "--" {
+		return args[1:]
+	}
+	return args
+}
+
+// called are texts behind which a shell puts what it calls them for.
+func called(all []Word) []Word {
+	for i := range all {
+		all[i].Text += ` "$@"`
 	}
 	return all
 }
@@ -162,8 +176,9 @@ var sshRuns = regexp.MustCompile(`(?is)^\s*"?(?:ProxyCommand|LocalCommand|Remote
 
 // shellTexts are the texts of a shell's -c: what is written, and what it is with
 // the shell's arguments in their places.
-func (r *reader) shellTexts(args []Word) []Word {
-	rest, letters := shellOperands(args)
+func (r *reader) shellTexts(name string, args []Word) []Word {
+	call := shellArguments(name, args)
+	rest, letters := call.operands, call.letters
 	noexec := strings.Contains(letters, "n") && !strings.ContainsAny(letters, "io") // which only a shell heeds that nobody types into
 	if !strings.Contains(letters, "c") || len(rest) == 0 || noexec {
 		return nil
@@ -217,7 +232,9 @@ func (r *reader) splitTexts(args []Word) (all []Word) {
 		if !r.Spend(perByte * len(words)) {
 			return nil
 		}
-		all = append(all, Word{"env " + found.text.Text + Quoted(words), found.text.Literal})
+		// It has escapes of its own, of which \_ is a blank, and ${NAME}.
+		text, plain := strings.ReplaceAll(found.text.Text, `\_`, " "), !strings.ContainsAny(found.text.Text, `\$`)
+		all = append(all, Word{"env " + text + Quoted(words), found.text.Literal && plain && joined(words).Literal})
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,17 +15,23 @@ func (r *reader) unread(name string, c Command, in input) bool {
 		return true
 	}
 	switch {
-	case shells[name]:
-		rest, letters := shellOperands(c.Args)
+	case isShell(name):
+		call := shellArguments(name, c.Args)
 		switch {
-		case readsInput(name, c):
-			return !in.whole || c.Partial
-		case strings.Contains(letters, "c"):
-			return len(rest) == 0
+		case call.unsure:
+			return true
+		case readsInput(name, c): // typed into it would have a history
+			file := len(call.operands) > 0 && !strings.Contains(call.letters, "s")
+			return !in.whole || c.Partial || strings.Contains(call.letters, "i") || file && !firstInput(call.operands[0])
+		case strings.Contains(call.letters, "c"):
+			return len(call.operands) == 0
 		}
-		return len(rest) > 0 && !named(rest[0], in)
+		return len(call.operands) > 0 && !named(call.operands[0], in)
+	case doubtful(name, c.Args), setsUnseen(name, c.Args), redefines(name, c.Args):
+		return true
 	case reads[name]:
-		return len(c.Args) == 0 || c.Partial || readsInput(name, c) && !in.whole || !standardInput(c.Args[0].Text) && !named(c.Args[0], in)
+		args := behindDashes(c.Args)
+		return len(args) == 0 || c.Partial || readsInput(name, c) && !(in.whole && firstInput(args[0])) || !standardInput(args[0].Text) && (!named(args[0], in) || strings.HasPrefix(args[0].Text, "-"))
 	case editors[name]:
 		return name == "ed" || name == "ex" || slices.ContainsFunc(c.Args, func(w Word) bool { return strings.HasPrefix(w.Text, "+") || strings.HasPrefix(w.Text, "-") })
 	case debuggers[name]:
@@ -39,8 +46,6 @@ func (r *reader) unread(name string, c Command, in input) bool {
 		return makeRuns(c.Args)
 	case "tar", "bsdtar", "gtar": // tar xIf PROGRAM FILE
 		return len(c.Args) > 0 && !strings.HasPrefix(c.Args[0].Text, "-") && strings.ContainsAny(c.Args[0].Text, "IF")
-	case "hash":
-		return slices.ContainsFunc(c.Args, func(w Word) bool { return strings.HasPrefix(w.Text, "-p") || strings.Contains(w.Text, "=") })
 	case "less", "more":
 		return slices.ContainsFunc(c.Args, func(w Word) bool { return strings.HasPrefix(w.Text, "+") })
 	case "parallel", "crontab", "pwsh", "powershell", "socat":
@@ -48,12 +53,14 @@ func (r *reader) unread(name string, c Command, in input) bool {
 	case "emacs", "emacsclient", "expect", "osascript", "irb", "jshell", "erl", "sbcl", "ghci":
 		return !asksOnly(c.Args)
 	case "git":
-		return slices.ContainsFunc(c.Args, func(w Word) bool { return strings.HasPrefix(w.Text, "--config-env") })
+		return slices.ContainsFunc(c.Args, func(w Word) bool {
+			return strings.HasPrefix(w.Text, "--config-env") || strings.HasPrefix(w.Text, "--exec-path=")
+		})
 	}
 	if readsInput(name, c) {
 		return !in.whole
 	}
-	if lang, ok := languages[strings.TrimRight(strings.TrimSuffix(name, ".exe"), "0123456789.")]; ok {
+	if lang, ok := languages[cmp.Or(family(name), name)]; ok {
 		return lang.runs(c.Args) || c.Partial
 	}
 	return false
@@ -74,7 +81,18 @@ var debuggers = map[string]bool{"gdb": true, "lldb": true}
 // has its commands run by another shell.
 func makeRuns(args []Word) bool {
 	for i, w := range args {
-		if makeReads.MatchString(w.Text) || i > 0 && makeFile.MatchString(args[i-1].Text) && (standardInput(w.Text) || !named(w, input{})) {
+		if makeReads.MatchString(w.Text) {
+			return true
+		}
+		found := makeFile.FindStringSubmatch(w.Text)
+		if found == nil {
+			continue
+		}
+		file := Word{found[1], w.Literal}
+		if file.Text == "" && i+1 < len(args) {
+			file = args[i+1]
+		}
+		if standardInput(file.Text) || !named(file, input{}) {
 			return true
 		}
 	}
@@ -82,22 +100,23 @@ func makeRuns(args []Word) bool {
 }
 
 var (
-	makeFile  = regexp.MustCompile(`^(?:-[a-zA-Z]*f|--file|--makefile)$`)
-	makeReads = regexp.MustCompile(`^(?:(?:-[a-zA-Z]*f|--(?:file|makefile)=)(?:-|/dev/|/proc/|<\(|\$)|--ev|(?:SHELL|\.SHELLFLAGS|MAKEFLAGS)[:+?]*=)`)
+	makeFile  = regexp.MustCompile(`^(?:-[a-zA-Z0-9]*?f|--(?:fi|mak)[a-z]*=?)(.*)$`)
+	makeReads = regexp.MustCompile(`^(?:-[a-zA-Z0-9]*E|--ev|(?:SHELL|\.SHELLFLAGS|MAKEFLAGS)[:+?]*=)`)
 )
 
 // language is that of a program which may have a text of it for an argument.
 type language struct {
-	code   string   // the letters before it
-	names  []string // … and the names
-	values string   // letters that take the next word
-	module string   // letters after which a module stands, and then its arguments
-	verbs  []string // first words that have the text behind them
-	all    bool     // options may stand anywhere, with too many kinds of values
+	code    string   // the letters before it
+	names   []string // … and the names
+	values  string   // letters that take the next word
+	module  string   // letters after which a module stands, and then its arguments
+	runners []string // modules that run a text
+	verbs   []string // first words that have the text behind them
+	all     bool     // options may stand anywhere, with too many kinds of values
 }
 
 var languages = map[string]language{
-	"python": {code: "ci", values: "WXQ", module: "m"}, "pypy": {code: "ci", values: "WX", module: "m"}, "ipython": {code: "c", module: "m"},
+	"python": {code: "ci", values: "WXQ", module: "m", runners: pythonRunners}, "pypy": {code: "ci", values: "WX", module: "m", runners: pythonRunners}, "ipython": {code: "c", module: "m", runners: pythonRunners},
 	"perl": {code: "eEMm", values: "I"}, "ruby": {code: "e", values: "ICEr"}, "jruby": {code: "e", values: "ICEr"},
 	"node": {code: "ep", names: []string{"eval", "print", "import"}, all: true}, "nodejs": {code: "ep", names: []string{"eval", "print", "import"}, all: true},
 	"deno": {verbs: []string{"eval", "repl"}}, "bun": {code: "ep", names: []string{"eval", "print"}, verbs: []string{"repl"}},
@@ -107,6 +126,8 @@ var languages = map[string]language{
 	"tclsh": {}, "guile": {code: "ce", values: "Ls"}, "racket": {code: "e", names: []string{"eval"}},
 	"elixir": {code: "e", names: []string{"eval", "rpc-eval"}}, "groovy": {code: "e"}, "scala": {code: "e"}, "ghc": {code: "e"},
 }
+
+var pythonRunners = []string{"timeit", "pdb", "bdb", "code", "codeop", "profile", "cProfile", "trace", "runpy", "idlelib", "IPython", "asyncio"}
 
 // runs reports whether a language is given a text of it, or may read one.
 func (l language) runs(args []Word) bool {
@@ -140,7 +161,11 @@ func (l language) runs(args []Word) bool {
 		at := strings.IndexAny(text[1:], l.code+l.module)
 		switch {
 		case at >= 0 && strings.IndexByte(l.module, text[1+at]) >= 0:
-			return false
+			module := Word{text[2+at:], true}
+			if module.Text == "" && len(args) > 0 {
+				module = args[0]
+			}
+			return !module.Literal || slices.Contains(l.runners, module.Text)
 		case at >= 0:
 			return true
 		case strings.IndexByte(l.values, text[len(text)-1]) >= 0 && len(text) == 2 && len(args) > 0:

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -27,7 +28,7 @@ func settings(all []Assignment) (texts []Word, loads bool) {
 		switch {
 		case runsValue[a.Name] && a.Value.Text != "":
 			texts = append(texts, Word{strings.TrimPrefix(a.Value.Text, "|"), a.Value.Literal}) // LESSOPEN='|a'
-		case loadsValue[a.Name] && a.Value.Text != "":
+		case runs(a.Name) && a.Value.Text != "":
 			loads = true
 		}
 	}
@@ -42,10 +43,7 @@ func (r *reader) evaluated(source string, n syntax.Node, depth int) {
 	case *syntax.Assign:
 		r.assigned(source, n, depth)
 	case *syntax.ParamExp:
-		if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && word(source, n.Exp.Word).Text == "P" {
-			r.give(Command{Program: Word{written(source, n), false}, Unread: true})
-		}
-		r.index(n.Index, depth)
+		r.parameter(source, n, depth)
 	case *syntax.CallExpr:
 		r.indices(source, n, depth)
 	case *syntax.LetClause:
@@ -54,6 +52,21 @@ func (r *reader) evaluated(source string, n syntax.Node, depth int) {
 		}
 	case *syntax.ArithmCmd:
 		r.index(n.X, depth)
+		inside := strings.TrimSuffix(strings.TrimPrefix(written(source, n), "(("), "))")
+		if wordsInside.MatchString(inside) { // for a shell without arithmetic commands these are brackets
+			r.text(inside, depth+1)
+		}
+	case *syntax.CStyleLoop:
+		r.index(n.Init, depth)
+		r.index(n.Cond, depth)
+		r.index(n.Post, depth)
+	case *syntax.WordIter:
+		for _, w := range n.Items {
+			r.substituted(quoted(w), depth)
+		}
+		if runs(n.Name.Value) {
+			r.hidden(n.Name.Value)
+		}
 	case *syntax.ArithmExp:
 		r.index(n.X, depth)
 	case *syntax.UnaryTest:
@@ -64,15 +77,54 @@ func (r *reader) evaluated(source string, n syntax.Node, depth int) {
 	}
 }
 
+// hidden is a command that is run by what is set, and not listed.
+func (r *reader) hidden(why string) {
+	r.give(Command{Program: Word{"", true}, Assignments: []Assignment{{Name: why}}, Unread: true})
+}
+
+// parameter gives what ${…} runs.
+func (r *reader) parameter(source string, p *syntax.ParamExp, depth int) {
+	r.index(p.Index, depth)
+	if p.Slice != nil {
+		r.index(p.Slice.Offset, depth)
+		r.index(p.Slice.Length, depth)
+	}
+	if p.Repl != nil {
+		r.substituted(quoted(p.Repl.Orig), depth)
+		r.substituted(quoted(p.Repl.With), depth)
+	}
+	if p.Exp == nil {
+		return
+	}
+	r.substituted(quoted(p.Exp.Word), depth) // single quotes are none inside of double ones
+	switch p.Exp.Op {
+	case syntax.OtherParamOps:
+		if word(source, p.Exp.Word).Text == "P" {
+			r.give(Command{Program: Word{written(source, p), false}, Unread: true})
+		}
+	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		if _, table := tables[p.Param.Value]; runs(p.Param.Value) || table {
+			r.hidden(p.Param.Value)
+		}
+	}
+}
+
 // assigned gives what variables that are set make a shell run, now or when it
 // looks at them.
 func (r *reader) assigned(source string, a *syntax.Assign, depth int) {
 	r.index(a.Index, depth)
-	r.substituted(quoted(a.Value), depth)
+	value := quoted(a.Value)
+	r.substituted(value, depth)
+	if r.joins(value) || renames(a) {
+		r.hidden(written(source, a))
+	}
 	if a.Array != nil {
 		for _, e := range a.Array.Elems {
 			r.index(e.Index, depth)
 			r.substituted(quoted(e.Value), depth)
+		}
+		if a.Name != nil && runs(a.Name.Value) {
+			r.hidden(a.Name.Value)
 		}
 	}
 	if a.Name == nil || a.Value == nil {
@@ -99,6 +151,14 @@ func (r *reader) assigned(source string, a *syntax.Assign, depth int) {
 	}
 }
 
+// joins reports whether of the values so far one ends with a dollar sign and another
+// begins with a bracket, which together may be a substitution.
+func (r *reader) joins(value string) bool {
+	joined := r.dollar && strings.HasPrefix(value, "(")
+	r.dollar = r.dollar || strings.HasSuffix(value, "$")
+	return joined
+}
+
 // index gives what quoted words of an expression run when it is worked out.
 func (r *reader) index(e syntax.Node, depth int) {
 	if w, ok := e.(*syntax.Word); ok {
@@ -120,6 +180,12 @@ func (r *reader) index(e syntax.Node, depth int) {
 	})
 }
 
+// wordsInside is an expression that could be a program with arguments.
+var wordsInside = regexp.MustCompile(`^\s*[\w./]+\s+[-+\w./~"'$]`)
+
+// member is one of an array with a substitution for its index.
+var member = regexp.MustCompile("(?m)^[A-Za-z_][A-Za-z0-9_]*\\[[^\\]]*(?:\\$\\(|`)")
+
 // takesNames are builtins that work out an index of a variable's name.
 var takesNames = map[string]bool{"test": true, "[": true, "printf": true, "read": true, "unset": true, "mapfile": true, "readarray": true, "wait": true,
 	"declare": true, "typeset": true, "export": true, "readonly": true, "local": true, "let": true, "getopts": true}
@@ -128,6 +194,10 @@ var takesNames = map[string]bool{"test": true, "[": true, "printf": true, "read"
 func (r *reader) indices(source string, call *syntax.CallExpr, depth int) {
 	for _, arg := range call.Args[min(1, len(call.Args)):] {
 		text := quoted(arg)
+		if member.MatchString(text) { // and a command may work it out
+			r.text(text, depth+1)
+			continue
+		}
 		if at := strings.IndexByte(text, '['); at < 0 || !substitutes(text[at:]) || !r.Spend(len(call.Args)) {
 			continue
 		}
@@ -180,11 +250,16 @@ func keep(b *strings.Builder, parts []syntax.WordPart, inside bool) {
 	}
 }
 
-// declared are the arguments of export and its like.
-func (r *reader) declared(source string, d *syntax.DeclClause) (all []Word) {
+// declared are the arguments of export and its like. unseen: one sets what says what is
+// run, and not where [reader.assigned] sees it.
+func (r *reader) declared(source string, d *syntax.DeclClause) (all []Word, unseen bool) {
+	var names []Word
+	reference := false
 	for _, a := range d.Args {
 		if a.Name == nil {
-			all = append(all, word(source, a.Value))
+			w := word(source, a.Value)
+			all, names = append(all, w), append(names, w)
+			reference = reference || strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "n")
 			continue
 		}
 		set := Word{a.Name.Value, a.Index == nil && a.Array == nil}
@@ -194,5 +269,8 @@ func (r *reader) declared(source string, d *syntax.DeclClause) (all []Word) {
 		}
 		all = append(all, set)
 	}
-	return all
+	if reference { // declare -n x=BASH_CMDS: what is set by the name of x is another's
+		names = all
+	}
+	return all, setsUnseen(d.Variant.Value, names)
 }

@@ -3,6 +3,8 @@ package shell
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
@@ -87,16 +89,15 @@ func unquoted(source string, parts []syntax.WordPart, quoted bool) (text string,
 		case *syntax.SglQuoted:
 			if !p.Dollar {
 				b.WriteString(p.Value)
-			} else if s, _, err := expand.Format(nil, p.Value, nil); err == nil {
-				b.WriteString(s)
-			} else {
-				b.WriteString(p.Value)
-				literal = false
+				continue
 			}
+			inner, plain := dollarQuoted(p.Value)
+			b.WriteString(inner)
+			literal = literal && plain
 		case *syntax.DblQuoted:
 			inner, plain := unquoted(source, p.Parts, true)
 			b.WriteString(inner)
-			literal = literal && plain
+			literal = literal && plain && !p.Dollar // which is translated
 		default:
 			b.WriteString(written(source, part))
 			literal = false
@@ -142,7 +143,7 @@ func unescaped(s string, quoted bool) string {
 // expands reports whether an unquoted text has patterns, braces, or a tilde or
 // equals sign at its beginning, that no backslash stands before.
 func expands(s string) bool {
-	if strings.HasPrefix(s, "~") || len(s) > 1 && s[0] == '=' && s[1] != '=' { // =ls is zsh's /bin/ls
+	if strings.HasPrefix(s, "~") || strings.Contains(s, "=") && (strings.Contains(s, "=~") || strings.Contains(s, ":~")) || len(s) > 1 && s[0] == '=' && s[1] != '=' { // =ls is zsh's /bin/ls
 		return true
 	}
 	for i := 0; i < len(s); i++ {
@@ -151,6 +152,10 @@ func expands(s string) bool {
 			i++
 		case '*', '?', '[':
 			return true
+		case 0xc2, 0xe1, 0xe2, 0xe3: // what begins blanks, which some shells take for such
+			if r, _ := utf8.DecodeRuneInString(s[i:]); unicode.IsSpace(r) {
+				return true
+			}
 		case '{': // {} is itself
 			inside, _, closed := strings.Cut(s[i:], "}")
 			if closed && (strings.Contains(inside, ",") || strings.Contains(inside, "..")) {
