@@ -179,8 +179,8 @@ func TestTestSchemaKnowsEventFields(t *testing.T) {
 		good       bool
 	}{
 		{"known fields", "event: {hook_event_name: Stop, final_output: x}", true},
-		{"a misspelt one", "event: {hook_event_name: Stop, final_ouput: x}", false},
-		{"native by name", "protocol: native\n    event: {hook_event_name: Stop, final_ouput: x}", false},
+		{"a misspelt one", "event: {hook_event_name: Stop, final_outputs: x}", false},
+		{"native by name", "protocol: native\n    event: {hook_event_name: Stop, final_outputs: x}", false},
 		{"a host's", "protocol: claude-code\n    event: {hook_event_name: Stop, last_assistant_message: x}", true},
 		{"in a file", "event_file: x.json", true},
 		{"hooks on demand", "active: [strict]\n    event: {hook_event_name: Stop, final_output: x}", true},
