@@ -54,13 +54,13 @@ func TestConvertExpresses(t *testing.T) {
 		{"AX Code has one timeout", gate.Antigravity, gate.AXCode, sandboxFile("pre_tool_execution", "code_execution", `"type":"command","command":"x","timeout":10`),
 			`"protocol": "claude-code"`, []string{`1:\d+: warning: .*timeout: AX Code gives every hook 30 s, and this one has 10 s`, `trust: AX Code`}},
 		{"failMode block is an exit with 2", gate.Azure, gate.ClaudeCode, agentHook("PreToolUse", `type: command, command: x, matcher: Bash, failMode: block`),
-			`"command": "(\nx\n) || exit 2"`, []string{`failure: failMode block becomes an exit with 2; a time-out`}},
+			`"command": "(\nx\n)\ncase $? in 0) ;; *) exit 2 ;; esac"`, []string{`failure: failMode block becomes an exit with 2; a time-out`}},
 		{"blockOnFailure is failMode block", gate.AXCode, gate.Azure, axFile(`"event":"PreToolUse","command":"x","blockOnFailure":true`), "failMode: block\n", nil},
-		{"and comes back", gate.Azure, gate.AXCode, agentHook("PreToolUse", `type: command, command: "(\nx\n) >&2 || exit 2", matcher: "*", failMode: block`),
+		{"and comes back", gate.Azure, gate.AXCode, agentHook("PreToolUse", `type: command, command: "(\nx\n) >&2\ncase $? in 0) ;; *) exit 2 ;; esac", matcher: "*", failMode: block`),
 			`"blockOnFailure": true`, nil},
 		{"exit 2 denies in the sandbox too", gate.ClaudeCode, gate.Antigravity, claudeHook("PreToolUse", `"matcher":"Bash",`, `{"type":"command","command":"exit 2"}`),
 			`2) echo '{\"decision\":\"deny\"`, []string{`reason: no exit code refuses in the Gemini API's sandbox`}},
-		{"what is only watched says nothing", gate.AXCode, gate.ClaudeCode, axFile(`"event":"Stop","command":"x"`), `"command": "(\nx\n) >&2 || true"`, nil},
+		{"what is only watched says nothing", gate.AXCode, gate.ClaudeCode, axFile(`"event":"Stop","command":"x"`), `"command": "(\nx\n) >&2\ntrue"`, nil},
 		{"feedback is context", gate.AXCode, gate.Azure, axFile(`"event":"PostToolUse","command":"x","matcher":"edit"`), `"additionalContext":"%s"`,
 			[]string{`context: of several hooks the last one's context counts in Azure SRE Agent`}},
 		{"and feedback again", gate.ClaudeCode, gate.AXCode, claudeHook("PostToolUse", "", `{"type":"command","command":`+string(appendText(nil, fed.head+"./lint"+fed.tail))+`}`), `"command": "./lint"`, nil},
@@ -96,7 +96,7 @@ func TestConvertExpresses(t *testing.T) {
 		{"whole names are whole", gate.Azure, gate.ClaudeCode, agentHook("PreToolUse", `type: command, command: x, matcher: "Web.*"`), `"matcher": "^(?:Web.*)$"`, nil},
 		{"a part is a part", gate.ClaudeCode, gate.Azure, claudeHook("PreToolUse", `"matcher":"^Web.",`, `{"type":"command","command":"x"}`), "matcher: .*(?:^Web.).*\n", nil},
 		{"a group that is switched off is said to be", gate.Antigravity, gate.Azure, `{"on":{"pre_tool_execution":[{"matcher":"*","hooks":[{"type":"command","command":"x"}]}]},` + "\n" +
-			`"off":{"enabled":false,"pre_tool_execution":[{"matcher":"*","hooks":[{"type":"command","command":"y"}]}]}}`, "|| exit 1", []string{`2:1: warning: off: group "off" is switched off, and is not written`}},
+			`"off":{"enabled":false,"pre_tool_execution":[{"matcher":"*","hooks":[{"type":"command","command":"y"}]}]}}`, "*) exit 1 ;;", []string{`2:1: warning: off: group "off" is switched off, and is not written`}},
 		{"spaces make no list of a pattern", gate.Azure, gate.ClaudeCode, agentHook("PreToolUse", `type: command, command: x, matcher: "Bash, Read"`), `"matcher": "^(?:Bash, Read)$"`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

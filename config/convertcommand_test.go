@@ -54,6 +54,7 @@ func TestConvertKeepsLaws(t *testing.T) {
 			}{
 				{command: "exit 0"}, {command: "exit 1", code: 1}, {command: "exit 2 # no", code: 2}, {command: "cat; exit 127", code: 127},
 				{command: "echo because >&2; exit 2", code: 2}, {command: "echo ' ' >&2; exit 2", code: 2}, {command: "echo fine >&2"},
+				{command: "set -e\nfalse\necho checked >&2", code: 1}, {command: "set -euo pipefail\nfalse | cat\nexit 0", code: 1}, {command: "trap 'exit 2' ERR\nfalse\nexit 0", code: 2},
 				{command: "echo '" + answer[on.to] + "'", says: true}, {command: "cat <<E\n" + answer[on.to] + "\nE", says: true},
 			} {
 				want := map[law]bool{watches: false, speaks: c.says, refuses: c.code == 2 || c.says, failsClosed: c.code != 0 || c.says, exitCloses: c.code != 0}[l]

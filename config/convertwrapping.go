@@ -12,23 +12,23 @@ type wrapping struct{ head, tail string }
 
 var (
 	bare     = wrapping{}
-	muted    = wrapping{"(\n", "\n) >&2 || true"}
-	opened   = wrapping{"(\n", "\n) || exit 1"}
-	closed   = wrapping{"(\n", "\n) || exit 2"}
-	closedBy = wrapping{"(\n", "\n) >&2 || exit 2"} // by its exit code alone
+	muted    = wrapping{"(\n", "\n) >&2\ntrue"}
+	opened   = wrapping{"(\n", "\n)" + otherwise("exit 1")}
+	closed   = wrapping{"(\n", "\n)" + otherwise("exit 2")}
+	closedBy = wrapping{"(\n", "\n) >&2" + otherwise("exit 2")} // by its exit code alone
 
 	// In antigravity no exit code refuses.
 	denyAt2   = wrapping{denyHead, "\n)\ncase $? in 0) printf '%s\\n' \"$answer\" ;; 2) " + denial + " ;; esac"}
 	denyAny   = wrapping{denyHead, "\n)\ncase $? in 0) printf '%s\\n' \"$answer\" ;; *) " + denial + " ;; esac"}
-	denyByEnd = wrapping{"(\n", "\n) >&2 || " + denial}
+	denyByEnd = wrapping{"(\n", "\n) >&2" + otherwise(denial)}
 
 	// In azure a Stop is let go that is refused without a reason (spec/azure.md 34).
 	reasoned   = wrapping{reasonHead, reasonTail}
-	reasonedBy = wrapping{reasonHead + "(\n", "\n) >&2 || exit 2" + reasonTail}
+	reasonedBy = wrapping{reasonHead + "(\n", "\n) >&2" + otherwise("exit 2") + reasonTail}
 
 	// The plain text that AX Code gives the agent is additionalContext in an answer
 	// elsewhere.
-	fed = wrapping{"said=$(\n", "\n) || exit 1\n" + fedTail}
+	fed = wrapping{"said=$(\n", "\n)" + otherwise("exit 1") + "\n" + fedTail}
 )
 
 const (
@@ -48,6 +48,10 @@ const (
 		`printf '%s\n' "$said" | tr -d '\000-\010\013-\037\177' | sed 's/[\"]/\\&/g' | ` +
 		`awk 'BEGIN { ORS = "" } { gsub(/\t/, "\\t"); print (NR > 1 ? "\\n" : "") $0 }')" ;; esac`
 )
+
+// otherwise does something where what stands before it failed. After || bash would
+// let the command go on where its own set -e or trap on ERR ends it.
+func otherwise(do string) string { return "\ncase $? in 0) ;; *) " + do + " ;; esac" }
 
 // express is how a dialect says a law: its own fields in h, and what is put
 // round the command.
