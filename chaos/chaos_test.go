@@ -145,15 +145,19 @@ func (w *world) playRound(round int, fault string, seed uint64, ids map[string]b
 		l.sessions = append(l.sessions, fmt.Sprintf("round%d-%d", round, n))
 	}
 	worked := make(chan struct{})
+	clocks := w.hours()
 	go func() { defer close(worked); l.run(seed) }()
 	time.Sleep(before)
 	w.befall(fault, rng, after)
 	<-worked
+	clocks = append(clocks, w.hours()...)
 	w.model.mood.Store(fast)
 
 	ops := l.journal.Ops()
 	stored := w.observe(ops, rng.IntN)
-	found := Check(rules, ops, stored)
+	law := rules
+	law.KeysEnd = clocks.apart() >= keysLast
+	found := Check(law, ops, stored)
 	for _, v := range found {
 		w.t.Errorf("round %d (%s, %s, model %s): %s", round, w.setup.name, fault, moodNames[mood], v)
 	}
@@ -221,15 +225,33 @@ func (w *world) befall(fault string, rng *rand.Rand, lasts time.Duration) {
 		w.awaitReady()
 	case clockJump:
 		// A day on: keys end, leases too; or back to before what is stored.
-		hours := []int{-48, -1, 1, 25}[rng.IntN(4)]
-		w.setClock(r, hours*3600)
+		w.setClock(r, []int{-48, -1, 1, 25}[rng.IntN(4)])
 		time.Sleep(lasts)
 	}
 }
 
-func (w *world) setClock(r *replica, seconds int) {
+// keysLast is for how many hours an Idempotency-Key is kept (DESIGN §5).
+const keysLast = 24
+
+// offsets are by how many hours clocks are off.
+type offsets []int
+
+// hours are the offsets of the replicas' clocks.
+func (w *world) hours() offsets {
+	var all offsets
+	for _, r := range w.replicas {
+		all = append(all, r.hours)
+	}
+	return all
+}
+
+// apart is how far the first of them is from the last, in hours.
+func (o offsets) apart() int { return slices.Max(o) - slices.Min(o) }
+
+func (w *world) setClock(r *replica, hours int) {
+	r.hours = hours
 	path := w.clockFile(r)
-	err := os.WriteFile(path+".new", []byte(strconv.Itoa(seconds)), 0o600)
+	err := os.WriteFile(path+".new", []byte(strconv.Itoa(hours*3600)), 0o600)
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}

@@ -53,6 +53,10 @@ type Rules struct {
 	// OnDemand is the agent-level hook that clients switch; it is asked on
 	// PreToolUse. Empty: there is none.
 	OnDemand string
+	// KeysEnd: the clocks were so far apart that an Idempotency-Key may have ended
+	// while its client still sent (DESIGN §5: kept 24 h). What is sent under it then
+	// is a new event, decided and counted once more.
+	KeysEnd bool
 }
 
 // Check compares what clients saw with what is stored, and answers what does not
@@ -103,6 +107,10 @@ func (c *check) decisions() {
 }
 
 func (c *check) decision(op *Op, records []*gate.Record) {
+	if c.rules.KeysEnd && op.Key != "" {
+		c.decisionsOfEnded(op, records)
+		return
+	}
 	if len(records) > 1 {
 		c.violated(DecisionDoubled, "%s has %d records", op.ID, len(records))
 	}
@@ -117,12 +125,29 @@ func (c *check) decision(op *Op, records []*gate.Record) {
 		}
 		return
 	}
-	r := records[0]
+	c.ofOp(op, records[0])
+	if op.acknowledged() {
+		c.sameAnswer(op, records[0])
+	}
+}
+
+// decisionsOfEnded: under a key that may have ended each answer is one of the
+// decisions that are stored, however many these are.
+func (c *check) decisionsOfEnded(op *Op, records []*gate.Record) {
+	for _, r := range records {
+		c.ofOp(op, r)
+	}
+	for _, answer := range op.Answers {
+		if !slices.ContainsFunc(records, func(r *gate.Record) bool { return isAnswer(answer, r) }) {
+			c.violated(DecisionLost, "%s was answered %s, and none of its %d records says so", op.ID, answer, len(records))
+		}
+	}
+}
+
+// ofOp: a record is of what was asked.
+func (c *check) ofOp(op *Op, r *gate.Record) {
 	if r.Agent != op.Agent || r.Session != op.Session || r.Event != op.Event || r.SubAgent != op.SubAgent {
 		c.violated(DecisionChanged, "%s: its record is of %s, %q, %q, %q", op.ID, r.Event, r.Agent, r.Session, r.SubAgent)
-	}
-	if op.acknowledged() {
-		c.sameAnswer(op, r)
 	}
 	c.askedOnDemand(op, r)
 }
@@ -135,15 +160,15 @@ func (c *check) sameAnswer(op *Op, r *gate.Record) {
 		}
 		return
 	}
-	var answered gate.Decision
-	if err := json.Unmarshal(op.Answers[0], &answered); err != nil {
-		c.violated(DecisionChanged, "%s: the answer is no decision: %v", op.ID, err)
-		return
+	if !isAnswer(op.Answers[0], r) {
+		c.violated(DecisionChanged, "%s was answered %s, stored is %s", op.ID, op.Answers[0], canonical(r.Decision))
 	}
-	want, have := canonical(answered), canonical(r.Decision)
-	if want != have {
-		c.violated(DecisionChanged, "%s was answered %s, stored is %s", op.ID, want, have)
-	}
+}
+
+// isAnswer reports whether a native answer says what the record does.
+func isAnswer(answer json.RawMessage, r *gate.Record) bool {
+	var d gate.Decision
+	return json.Unmarshal(answer, &d) == nil && canonical(d) == canonical(r.Decision)
 }
 
 func canonical(d gate.Decision) string {

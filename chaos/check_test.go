@@ -208,6 +208,52 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// A key that a jump of the clock has ended begins anew: what is sent under it is
+// decided, stored and counted once more. What was answered is stored all the same.
+func TestCheckKeysThatEnd(t *testing.T) {
+	again := func(w *told, key string) {
+		w.op("op3.").Key = key
+		r := *w.record("op3.")
+		r.EvaluationID, r.StopRejectionCount = "of op3. again", 2
+		w.stored.Records = append(w.stored.Records, r)
+		answer, _ := json.Marshal(r.Decision)
+		w.op("op3.").Answers = append(w.op("op3.").Answers, answer)
+		w.say("op9.", func(d *gate.Decision) { d.StopRejectionCount = 2 })
+		w.stored.Counts[ledger] = Counts{2, 2}
+	}
+	for _, tc := range []struct {
+		name  string
+		spoil func(w *told)
+		ends  bool
+		want  []Fault
+	}{
+		{"it ended", func(w *told) { again(w, "key") }, true, nil},
+		{"clocks were one", func(w *told) { again(w, "key") }, false, []Fault{DecisionDoubled, AnswerChanged}},
+		{"it had none", func(w *told) { again(w, "") }, true, []Fault{DecisionDoubled, AnswerChanged}},
+		{"it ended, and the first is lost", func(w *told) {
+			again(w, "key")
+			w.drop("op3.")
+		}, true, []Fault{DecisionLost, DecisionLost, CountWrong}},
+		{"it ended, and the second was not counted", func(w *told) {
+			again(w, "key")
+			w.stored.Counts[ledger] = Counts{1, 1}
+		}, true, []Fault{CountWrong}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := clean()
+			tc.spoil(w)
+			var got []Fault
+			found := Check(Rules{Cap: map[string]int{"judged": 2}, OnDemand: "ondemand", KeysEnd: tc.ends}, w.ops, w.stored)
+			for _, v := range found {
+				got = append(got, v.Fault)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s%v", diff, found)
+			}
+		})
+	}
+}
+
 // say changes what an op was answered, and what is stored of it.
 func (w *told) say(id string, change func(d *gate.Decision)) {
 	r := w.record(id)

@@ -61,7 +61,8 @@ func (c *check) steps(ops []*Op) []step {
 			s := step{id: op.ID, sent: op.Sent, answered: math.MaxInt64, shown: r.StopRejectionCount,
 				resets: r.Event == gate.UserPromptSubmit && op.SubAgent == "",
 				stop:   r.Event == gate.Stop || r.Event == gate.SubagentStop, rejected: r.Outcome == gate.Block}
-			if op.acknowledged() {
+			// Its key may have ended, and another of its records have been answered.
+			if op.acknowledged() && (!c.rules.KeysEnd || len(op.Answers) == 0 || isAnswer(op.Answers[0], r)) {
 				s.answered = op.Answered
 			}
 			for i := range r.Hooks {

@@ -48,6 +48,7 @@ type world struct {
 type replica struct {
 	name, config, data, log string
 	prefix                  []string // what the server is started by, as strace
+	hours                   int      // by how many its clock is off
 
 	mu  sync.Mutex // holds url; the rest is the fault's alone
 	url string     // empty before it first listens

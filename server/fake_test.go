@@ -538,15 +538,14 @@ type world struct {
 func dialectOf(_ string, body []byte) (gate.Dialect, error) {
 	var doc map[gate.Dialect]json.RawMessage
 	_ = json.Unmarshal(body, &doc)
+	unknown := len(doc) == 0 && json.Valid(body)
 	for d := range doc {
-		switch {
-		case slices.Contains(gate.Dialects, d):
+		if slices.Contains(gate.Dialects, d) {
 			return d, nil
-		case d == "?" || gate.EventName(d).Known() || d == "bad" || d == "odd":
-			return "", errors.New("nothing tells whose hooks these are")
 		}
+		unknown = unknown || d == "?" || gate.EventName(d).Known() || d == "bad" || d == "odd"
 	}
-	if len(doc) == 0 && json.Valid(body) {
+	if unknown {
 		return "", errors.New("nothing tells whose hooks these are")
 	}
 	return gate.Azure, nil
