@@ -53,6 +53,10 @@ func TestClaudeCode01Rules(t *testing.T) {
 		{"Bash(a && *)", "Bash", bash("a && b"), false},
 		{"Bash(l:*)", "Bash", bash("ls"), false},
 		{"Bash(export *)", "Bash", bash("export A=1"), true},
+		{"Bash(rm *)", "Bash", bash("echo a # b \\\nrm x"), true},                              // which no backslash continues
+		{"Bash(rm *)", "Bash", bash("echo a \\\n rm x"), false},                                // as it does a command
+		{"Bash(rm *)", "Bash", bash("echo a\\\r\nrm x"), true},                                 // a word of bash's, no end of one
+		{"Bash(rm *)", "Bash", bash("rm\\"), true},                                             // what is left of it depends
 		{"Bash(git push *)", "Bash", bash("git push 'unclosed"), true},                         // bash cannot read it
 		{"Bash(git push *)", "Bash", bash("$X push"), true},                                    // known only when it runs
 		{"Bash(git push *)", "Bash", bash("$'git' status"), true},                              // the same

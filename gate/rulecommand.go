@@ -3,6 +3,7 @@ package gate
 import (
 	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -78,7 +79,7 @@ func (c shellCommand) fits(pattern string) bool {
 // only known when it does, one is fed a text that stands in the line, or it is not
 // looked into.
 func simpleCommands(line string, texts int) (commands []shellCommand, ok bool) {
-	if texts == 0 || len(line) > maxCommandBytes || strings.Count(line, "(")+strings.Count(line, "[") > maxBrackets {
+	if texts == 0 || len(line) > maxCommandBytes || strings.Count(line, "(")+strings.Count(line, "[") > maxBrackets || misread(line) {
 		return nil, false
 	}
 	defer func() { // a fault of the parser's is no reason to let a call pass
@@ -113,6 +114,17 @@ func simpleCommands(line string, texts int) (commands []shellCommand, ok bool) {
 	})
 	return commands, ok
 }
+
+// misread reports whether the parser reads a line otherwise than bash does, which
+// keeps carriage returns, cannot be given a zero byte, may drop a backslash at the
+// end, and ends a comment with its line even where that ends in a backslash.
+func misread(line string) bool {
+	return strings.ContainsAny(line, "\r\x00") || strings.HasSuffix(line, `\`) ||
+		strings.Contains(line, "\\\n") && continuedComment.MatchString(line)
+}
+
+// continuedComment may be one with a backslash at its end.
+var continuedComment = regexp.MustCompile("(?:^|[\\s;&|()<>`])#[^\n]*\\\\\n")
 
 // calledBy is a simple command, with those that it gives to a shell to read.
 func calledBy(args []*syntax.Word, texts int) (commands []shellCommand, ok bool) {
