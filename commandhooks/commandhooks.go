@@ -137,8 +137,9 @@ type Options struct {
 	// number.
 	AsRoot bool
 	// Parallel is how many hooks run at once, over all events; further ones
-	// wait, within their timeouts, those of AX Code before theirs. One whose turn
-	// would come too late is not asked, and hears so at once. At least 1.
+	// wait, within their timeouts, those of AX Code before theirs, agent by agent
+	// in turns, so that none shuts out another. One whose turn would come too late
+	// is not asked, and hears so at once. At least 1.
 	Parallel int
 	// Pool is how much memory in bytes may be held by sandboxes that are started
 	// before their hooks, a script's interpreter running, for the kinds of hooks
@@ -289,7 +290,9 @@ func (o Options) validate() error {
 
 // Use is what hooks take of the machine, for an operator's metrics.
 type Use struct {
-	Running, Limit int // hooks that have a slot now, and that may
+	// Running hooks have a slot now, Queued ones wait for theirs; Limit may run.
+	Running, Queued int
+	Limit           int
 	// Started are the hooks whose process was started since New, Failed those
 	// whose process could not be.
 	Started, Failed uint64
@@ -304,7 +307,7 @@ type Use struct {
 
 // Use is how things are now.
 func (r *Runner) Use() Use {
-	u := Use{Running: r.slots.Taken(), Limit: r.slots.Limit(), Failed: r.unstarted.Load(), Warm: r.warm.Load()}
+	u := Use{Running: r.slots.Taken(), Queued: r.slots.Waiting(), Limit: r.slots.Limit(), Failed: r.unstarted.Load(), Warm: r.warm.Load()}
 	u.Started = u.Warm + r.cold.Load()
 	if r.pool != nil {
 		u.Waiting, u.WaitingBytes = r.pool.waits()
@@ -365,13 +368,13 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	own := run
 	if in.Hook.Dialect == gate.AXCode {
 		own = inOwnTime(in.Hook.Timeout)
-		leave, err := r.axCode.Take(ctx)
+		leave, err := r.axCode.Take(ctx, in.Event.Agent)
 		if err != nil {
 			return crowded(r.axCode, err)
 		}
 		defer leave()
 	}
-	leave, err := r.slots.Take(ctx)
+	leave, err := r.slots.Take(ctx, in.Event.Agent)
 	if err != nil {
 		return crowded(r.slots, err)
 	}

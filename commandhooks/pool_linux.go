@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -239,6 +240,14 @@ func (p *pool) retire(now time.Time) {
 			delete(p.shapes, id)
 		}
 	}
+	maps.DeleteFunc(p.failed, func(forks bool, _ error) bool { // nothing is to be started any more, and nothing will tell
+		for _, s := range p.shapes {
+			if s.job.forks == forks {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 func (p *pool) clear() {

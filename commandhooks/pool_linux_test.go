@@ -172,6 +172,16 @@ func TestPool(t *testing.T) {
 				t.Errorf("trouble is %v", err)
 			}
 		}},
+		{"nor is it said of what nobody wants any more", func(t *testing.T) {
+			m := newMade(64<<20, 8)
+			defer m.close()
+			m.err = errors.New("no namespaces")
+			m.come(1, 3, time.Second)
+			time.Sleep(waitAtMost + time.Second)
+			if err := m.trouble(); err != nil {
+				t.Errorf("trouble is %v", err)
+			}
+		}},
 		{"why nothing forks is known", func(t *testing.T) {
 			m := newMade(64<<20, 8)
 			defer m.close()

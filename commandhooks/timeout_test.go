@@ -173,6 +173,34 @@ func TestParallelIsBounded(t *testing.T) {
 	})
 }
 
+// TestAgentsTakeTurns: an agent with many hooks waiting does not keep another's
+// from running for longer than one of its own takes.
+func TestAgentsTakeTurns(t *testing.T) {
+	r := newRunner(t, Options{Mode: Process, Parallel: 1})
+	of := func(agent string) func(*gate.Input) {
+		return func(in *gate.Input) {
+			e := *in.Event
+			e.Agent, in.Event = agent, &e
+		}
+	}
+	flood, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for range 20 {
+		running.Go(func() { r.Evaluate(flood, input(`sleep 0.2`, of("many"))) })
+	}
+	for r.slots.Waiting() < 19 {
+		time.Sleep(time.Millisecond)
+	}
+	if v := r.Evaluate(t.Context(), input(`exit 0`, of("few"))); told(v) != "allow" {
+		t.Errorf("got %s", show(v))
+	}
+	if u := r.Use(); u.Queued < 10 {
+		t.Errorf("only %d of the others wait still", u.Queued)
+	}
+	end()
+	running.Wait()
+}
+
 // TestNoPlaceInTime: a hook whose turn would come after its time hears so while it
 // still has time.
 func TestNoPlaceInTime(t *testing.T) {

@@ -28,7 +28,7 @@ func ExampleJudge() {
 	}
 	hook := &gate.Hook{Event: gate.Stop, Type: gate.PromptHook, Prompt: "Has the agent run the tests?", Timeout: time.Second}
 	for _, final := range []string{`{"final_output":"Done."}`, `{"final_output":"Done, the tests pass."}`} {
-		v := judge.Evaluate(context.Background(), gate.Input{Hook: hook, Context: []byte(final)})
+		v := judge.Evaluate(context.Background(), gate.Input{Hook: hook, Event: &gate.Event{Agent: "my_agent"}, Context: []byte(final)})
 		fmt.Println(v.Outcome, v.Reason)
 	}
 	// Output:

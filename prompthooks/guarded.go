@@ -25,7 +25,7 @@ const (
 )
 
 // Guarded asks m no more than it can take: at most parallel requests at once,
-// others wait, unless their turn would come after their hooks' time; and a deployment that failed
+// others wait, agent by agent in turns, unless theirs would come after their hooks' time; and a deployment that failed
 // again and again is left alone for a while, so that its judges hear at once
 // that it is unavailable. Whoever is refused has no verdict, never an allow.
 func Guarded(m Model, parallel int) Model {
@@ -50,7 +50,7 @@ func (g *guarded) Lacks() Features {
 
 // Generate implements [Model].
 func (g *guarded) Generate(ctx context.Context, req Request) (Response, error) {
-	leave, err := g.room.Take(ctx)
+	leave, err := g.room.Take(ctx, req.Agent)
 	if errors.Is(err, places.ErrFull) {
 		return Response{}, Errorf(Crowded, "%d requests to the model's provider are under way, as many as it may have, and others wait already", g.room.Limit())
 	} else if err != nil {

@@ -136,6 +136,32 @@ func TestGuardedHoldsRequestsBack(t *testing.T) {
 	})
 }
 
+// An agent with many judges waiting does not keep another's waiting for all of them.
+func TestAgentsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := Guarded(ModelFunc(func(_ context.Context, req Request) (Response, error) {
+			time.Sleep(time.Second)
+			return says(yes)(req)
+		}), 1)
+		j := judgeWith(t, Options{Model: oneModel(slow)})
+		judge := func(ctx context.Context, agent string, n int) gate.Verdict {
+			return j.Evaluate(ctx, gate.Input{Hook: &gate.Hook{Event: gate.Stop, Prompt: "?"}, Event: &gate.Event{Agent: agent},
+				Context: fmt.Appendf(nil, `{"final_output":"%s %d"}`, agent, n)})
+		}
+		flood, end := context.WithCancel(t.Context())
+		for n := range 20 {
+			go judge(flood, "many", n)
+		}
+		synctest.Wait()
+		began := time.Now()
+		if v := judge(t.Context(), "few", 0); v.Outcome != gate.Allow || time.Since(began) > 3*time.Second {
+			t.Errorf("%s %v after %s", v.Outcome, v.Failure, time.Since(began))
+		}
+		end()
+		time.Sleep(2 * time.Second) // the one that runs does not look
+	})
+}
+
 // A judge whose turn would come too late has no verdict at once, and does not try
 // again; where another model may be asked, that one is.
 func TestCrowdedJudgesDoNotWait(t *testing.T) {

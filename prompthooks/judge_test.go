@@ -636,7 +636,7 @@ func TestAzure50NameIsPassedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := gate.Input{Hook: &gate.Hook{Event: gate.Stop, Prompt: "p", Model: "Reasoning Fast"}, Context: []byte("{}")}
+	in := gate.Input{Event: &gate.Event{}, Hook: &gate.Hook{Event: gate.Stop, Prompt: "p", Model: "Reasoning Fast"}, Context: []byte("{}")}
 	v := j.Evaluate(t.Context(), in)
 	wantVerdict(t, v, gate.Allow, "")
 	if asked != "Reasoning Fast" || m.last().Model != "gemini-x" || v.Model != "gemini-x" {

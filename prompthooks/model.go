@@ -27,6 +27,7 @@ func (f ModelFunc) Generate(ctx context.Context, req Request) (Response, error) 
 
 // Request is everything that one answer depends on.
 type Request struct {
+	Agent    string `json:"-"` // whose hook asks, by which requests take turns; it is not sent
 	Model    string // the deployment
 	System   string
 	Messages []Message

@@ -39,7 +39,7 @@ type trial struct {
 }
 
 func newTrial(ctx context.Context, j *Judge, m Model, deployment string, in gate.Input) *trial {
-	t := &trial{judge: j, model: m, in: in, fence: j.newFence(), tries: maxTries, lacks: j.learnt.of(m, deployment), req: Request{Model: deployment}}
+	t := &trial{judge: j, model: m, in: in, fence: j.newFence(), tries: maxTries, lacks: j.learnt.of(m, deployment), req: Request{Agent: in.Event.Agent, Model: deployment}}
 	if end, ok := ctx.Deadline(); ok {
 		now := time.Now()
 		left := float64(end.Sub(now))

@@ -85,7 +85,7 @@ func (t *trial) learn(ctx context.Context, refused *Error) (bool, error) {
 	if refused.Lacks&Tools == 0 || len(t.req.Tools) == 0 {
 		return true, nil
 	}
-	t.req, t.size = Request{Model: t.req.Model, MaxOutputTokens: t.req.MaxOutputTokens}, 0
+	t.req, t.size = Request{Agent: t.req.Agent, Model: t.req.Model, MaxOutputTokens: t.req.MaxOutputTokens}, 0
 	return true, t.open(ctx)
 }
 

@@ -151,9 +151,9 @@ func TestStoreIsTimed(t *testing.T) {
 func TestScriptsAreShown(t *testing.T) {
 	w := newWorld(t)
 	w.metrics.Scripts(func() ScriptUse {
-		return ScriptUse{Running: 2, Limit: 16, Started: 9, Failed: 1, Warm: 6, Waiting: 3, WaitingBytes: 1 << 20}
+		return ScriptUse{Running: 2, Queued: 5, Limit: 16, Started: 9, Failed: 1, Warm: 6, Waiting: 3, WaitingBytes: 1 << 20}
 	})
-	for series, want := range map[string]string{"stopgate_scripts_running": "2", "stopgate_scripts_limit": "16",
+	for series, want := range map[string]string{"stopgate_scripts_running": "2", "stopgate_scripts_queued": "5", "stopgate_scripts_limit": "16",
 		`stopgate_script_starts_total{result="started"}`: "9", `stopgate_script_starts_total{result="failed"}`: "1",
 		`stopgate_script_sandboxes_total{start="warm"}`: "6", `stopgate_script_sandboxes_total{start="cold"}`: "3",
 		"stopgate_script_sandboxes_waiting": "3", "stopgate_script_sandboxes_waiting_bytes": "1.048576e+06"} {

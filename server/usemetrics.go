@@ -59,12 +59,13 @@ func (t timed) observe(operation string, began time.Time, err *error) {
 	t.took.WithLabelValues(operation, result).Observe(time.Since(began).Seconds())
 }
 
-// ScriptUse is what command hooks take of the machine: how many have a slot and
-// may, and how many were started, or could not be, since the start; how many of
+// ScriptUse is what command hooks take of the machine: how many have a slot, wait
+// for one (Queued) and may have one, and how many were started, or could not be, since the start; how many of
 // these had a sandbox that was started ahead (Warm), and what such sandboxes wait
 // now, with how many bytes.
 type ScriptUse struct {
-	Running, Limit  int
+	Running, Queued int
+	Limit           int
 	Started, Failed uint64
 	Warm            uint64
 	Waiting         int
@@ -88,7 +89,8 @@ func (m *Metrics) Scripts(use func() ScriptUse) {
 	}
 	m.registry.MustRegister(
 		gauge("stopgate_scripts_running", "Scripts that run now.", func() int { return use().Running }),
-		gauge("stopgate_scripts_limit", "Scripts that may run at once; more wait, inside their own timeout.", func() int { return use().Limit }),
+		gauge("stopgate_scripts_queued", "Scripts that wait for their turn, inside their own timeout.", func() int { return use().Queued }),
+		gauge("stopgate_scripts_limit", "Scripts that may run at once.", func() int { return use().Limit }),
 		sandboxes("warm", func(u ScriptUse) uint64 { return u.Warm }), sandboxes("cold", func(u ScriptUse) uint64 { return u.Started - u.Warm }),
 		gauge("stopgate_script_sandboxes_waiting", "Sandboxes that were started ahead and have no script yet.", func() int { return use().Waiting }),
 		gauge("stopgate_script_sandboxes_waiting_bytes", "Memory that these hold.", func() int { return int(use().WaitingBytes) }),
