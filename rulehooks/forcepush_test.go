@@ -75,6 +75,13 @@ func TestAXCode23ForcePushInOtherWords(t *testing.T) {
 		{"xargs puts it in a place", `echo -f | xargs -I{} git push {} origin`},
 		{"xargs puts it into a text", `echo -f | xargs -I % sh -c 'git push % origin'`},
 		{"xargs puts it behind a plus", `echo main | xargs -I{} git push origin +{}`},
+		{"a function's arguments", `f() { git push "$@"; }; f -f origin main`},
+		{"all of a function's", `f() { "$@"; }; f git push -f`},
+		{"a function's arguments by number", `f() { git "$1" "${2}"; }; f push -f`},
+		{"a function's text", `f() { eval "$1"; }; f 'git push -f'`},
+		{"a function of a function", `g() { git "$@"; }; f() { g push "$@"; }; f -f`},
+		{"a function that shifts", "function f {\n  shift\n  git push $*\n}\nf origin -f"},
+		{"a function within a shell", `bash -c 'f() { git push "$@"; }; f "$@"' _ -f`},
 		{"a shell's arguments by number", `sh -c 'git push $1 "${2}"' _ origin +main`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,6 +101,8 @@ func TestAXCode23ForcePushInOtherWords(t *testing.T) {
 		{"what is not known pushes", `$TOOL push origin main`},
 		{"words made by braces", `git add {a,b}/{c,d} -f`},
 		{"a block that is shown", `{ echo git push -f; } | less`},
+		{"a function's other arguments", `f() { git push origin "$1"; }; f main -f`},
+		{"a function that calls itself", `f() { f "$@"; f "$@" x; git push "$1"; }; f a b`},
 		{"a shell's other arguments", `sh -c 'git push "$1"' _ origin -f`},
 		{"rebase of a branch", `git rebase --onto main x -f`},
 		{"xargs puts it elsewhere", `echo -f | xargs -I{} sh -c 'git push; tail {}'`},

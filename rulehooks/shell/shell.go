@@ -120,7 +120,8 @@ type reader struct {
 	read    map[*syntax.CallExpr]known  // what those are piped of which something is known
 	// redefined: there are functions, which may have the names of echo and cat.
 	redefined bool
-	dollar    bool // a variable's value ends with one
+	functions map[string][]string // the bodies of those that have places for arguments
+	dollar    bool                // a variable's value ends with one
 }
 
 // over reports whether the reading ends here.

@@ -34,7 +34,7 @@ func (r *reader) statement(source string, s *syntax.Stmt, depth int) {
 				}
 			}
 		case *syntax.FuncDecl:
-			r.redefined = true
+			r.function(source, n)
 		default:
 			r.evaluated(source, n, depth)
 		}
@@ -70,7 +70,9 @@ func (r *reader) simple(source string, s *syntax.Stmt, depth int) {
 			in.whole = text.whole && !r.redefined && !readsMore(s)
 			in.plain = !strings.ContainsAny(text.text, `'"\`)
 		}
-		r.started(c, r.words(source, cmd), in, depth)
+		words := r.words(source, cmd)
+		r.started(c, words, in, depth)
+		r.call(words, depth)
 		for _, text := range texts {
 			r.text(text, depth+1)
 		}

@@ -183,20 +183,28 @@ func (r *reader) shellTexts(name string, args []Word) []Word {
 	if !strings.Contains(letters, "c") || len(rest) == 0 || noexec {
 		return nil
 	}
-	written, args := rest[0], rest[1:]
-	text := written.Text
+	written := rest[0]
+	if text, filled := r.filled(written.Text, rest[1:]); filled {
+		return []Word{written, {text, written.Literal}}
+	}
+	return []Word{written}
+}
+
+// filled is a text with a shell's arguments, $0 first, in their places; not ok: it
+// has no places, or they are none.
+func (r *reader) filled(text string, args []Word) (filled string, ok bool) {
 	places := len(arguments.FindAllStringIndex(text, -1))
 	if places == 0 || len(args) == 0 {
-		return []Word{written}
+		return "", false
 	}
 	size := 0
 	for _, a := range args {
 		size += len(a.Text) + 3
 	}
 	if !r.Spend(perByte * size * places) {
-		return nil
+		return "", false
 	}
-	filled := arguments.ReplaceAllStringFunc(text, func(place string) string {
+	return arguments.ReplaceAllStringFunc(text, func(place string) string {
 		switch which := strings.Trim(place, `"${}`); which {
 		case "@", "*":
 			return strings.TrimSpace(Quoted(args[1:]))
@@ -206,8 +214,7 @@ func (r *reader) shellTexts(name string, args []Word) []Word {
 			}
 			return ""
 		}
-	})
-	return []Word{written, {filled, written.Literal}}
+	}), true
 }
 
 // arguments are the places of a shell's arguments in a text. Inside of quotes the
