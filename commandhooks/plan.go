@@ -37,7 +37,10 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 	j := job{stdin: in.Context, cwd: in.Event.Cwd, inline: in.Hook.Command, script: in.Hook.Script, dialect: in.Hook.Dialect,
 		agent: in.Event.Agent, hook: string(in.Hook.Level) + " " + in.Hook.Name,
 		rooted: r.root != nil && in.Hook.Dialect == gate.Antigravity}
-	j.project = r.opt.Workspace.project(in.Hook.Dialect, j.cwd, in.Event.Project)
+	j.project = r.opt.Workspace.projectOf(in.Hook.Dialect, in.Event)
+	if in.Hook.Dialect == gate.AXCode {
+		j.cwd = j.project
+	}
 	name := "bash"
 	switch {
 	case j.script != "":

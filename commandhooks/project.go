@@ -9,7 +9,26 @@ import (
 )
 
 // ownDirs are what a project has of the system whose hooks are run.
-var ownDirs = map[gate.Dialect]string{gate.ClaudeCode: ".claude", gate.AXCode: ".ax-code"}
+var ownDirs = map[gate.Dialect]string{gate.ClaudeCode: ".claude", gate.AXCode: ".ax-code", gate.Antigravity: ".agents"}
+
+// Projects are those of an event's agent, as they are now. The gate keeps those of a
+// session's first event: see [gate.Beginnings].
+func (w Workspace) Projects(ev *gate.Event) gate.Projects {
+	found := gate.Projects{}
+	for d := range ownDirs {
+		found[d] = w.project(d, ev.Cwd, ev.Project)
+	}
+	return found
+}
+
+// projectOf is the directory of an agent's project for a hook: what its host says,
+// else the session's, else what looks like it now.
+func (w Workspace) projectOf(d gate.Dialect, ev *gate.Event) string {
+	if known := ev.Projects[d]; known != "" && !filepath.IsAbs(ev.Project) {
+		return known
+	}
+	return w.project(d, ev.Cwd, ev.Project)
+}
 
 // project is the directory of an agent's project: what its host says, else what
 // looks like it above the working directory, else that. Those that are looked at

@@ -13,6 +13,8 @@ type Asked struct {
 	PromptRejections int    `json:"prompt_rejections,omitempty"`
 	Started          bool   `json:"started,omitempty"`
 	LastAnswer       string `json:"last_answer,omitempty"`
+	// Projects are where hooks found their scripts; nil: no hook started a process.
+	Projects Projects `json:"projects,omitempty"`
 	// Switched are the agent-level hooks that were switched in the session.
 	Switched map[string]bool `json:"switched_hooks,omitempty"`
 	// Transcript is how much of the conversation there was; nil: there was none
@@ -95,7 +97,7 @@ func (e *evaluation) asked() *Asked {
 	}
 	seen := e.seen.opened(e.ev)
 	a := &Asked{StopRejections: seen.StopRejections, PromptRejections: seen.PromptRejections, Started: seen.Started,
-		LastAnswer: seen.LastAnswer, Switched: maps.Clone(e.switched), Transcript: e.mark}
+		LastAnswer: seen.LastAnswer, Projects: e.ev.Projects, Switched: maps.Clone(e.switched), Transcript: e.mark}
 	if e.agent != e.ev.Agent {
 		a.Agent = e.agent
 	}

@@ -20,7 +20,7 @@ func (e *evaluation) commit(ctx context.Context) (Decision, error) {
 	took := e.gate.Now().Sub(e.began)
 	var rec Record
 	var moved Counts
-	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency, Erasure: e.ev.Erasure,
+	c := Commit{Key: e.ev.ledgerKey(), Seen: e.seen, Idempotency: e.idempotency, Erasure: e.ev.Erasure, Projects: e.first,
 		Stale: func(now Counts) bool { moved = now; return e.skippedInVain(now) },
 		Settle: func(now Counts) (Counts, Record) {
 			d, next := e.resolve(now)
@@ -33,6 +33,7 @@ func (e *evaluation) commit(ctx context.Context) (Decision, error) {
 	err := e.gate.Store.Commit(ctx, c)
 	switch code := CodeOf(err); {
 	case err == nil:
+		e.begun()
 	case errors.Is(err, ErrStale) && e.skippedInVain(moved):
 		e.seen = moved
 		return Decision{}, ErrStale

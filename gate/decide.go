@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Gate decides events. Every field but FindAnswer and Observe is required; it is
+// Gate decides events. Every field but Beginnings, FindAnswer and Observe is required; it is
 // safe for concurrent use once made.
 type Gate struct {
 	Policies *Policies
@@ -18,6 +18,9 @@ type Gate struct {
 		Overrides
 	}
 	Transcripts Transcripts
+	// Beginnings say in which project an agent is; nil: hooks look for themselves
+	// where each event says that it works.
+	Beginnings *Beginnings
 	// FindAnswer looks for the answer under judgement where a host's payload has
 	// none, and says in the event if it was not found; nil: nothing is looked
 	// for.
@@ -94,6 +97,7 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	e.deferred = len(ev.Background) > 0 && m.agent != nil && m.agent.DeferForBackground && ev.Name.hookEvent() == Stop
 
 	e.readLedger(ctx)
+	e.begin(ctx)
 	transcript, err := e.attach(ctx)
 	if err != nil {
 		return Decision{}, err
@@ -140,6 +144,7 @@ type evaluation struct {
 	switched    map[string]bool // agent-level hooks that the session has switched
 	lost        bool            // the transcript could not be read
 	known       bool            // what the hooks are asked with, for the record
+	first       Projects        // to be kept for the session, which begins; nil: they are
 	mark        *TranscriptMark // how much of the transcript there was
 	seen        Counts          // as the ledger holds them
 	gateError   *Failure        // the first thing that went wrong with the gate itself

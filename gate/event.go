@@ -116,6 +116,8 @@ type Event struct {
 	// Project is the directory of the agent's project, as its host names it,
 	// wherever below it or beside it the agent works; empty: the host does not say.
 	Project string
+	// Projects are those of the session; nil: nobody has looked for them.
+	Projects Projects
 
 	// Background are the agent's tasks that still run while it wants to stop, as
 	// the host lists them (spec/claude-code.md 11).

@@ -73,6 +73,9 @@ type Commit struct {
 	// another decision; CodeIdempotencyMismatch: it belongs to another body. In
 	// both cases nothing is stored.
 	Idempotency Request
+	// Projects are kept for the record's agent in its session, unless some are
+	// kept already; nil: there is nothing to keep.
+	Projects Projects
 	// Erasure is the last one of the record's session from before the evaluation
 	// read anything of it; 0: it was not looked up. After a later one nothing is
 	// stored, and Commit returns [ErrErased].
@@ -190,6 +193,7 @@ type Reservation struct {
 
 // Sessions shows and erases what is known of one conversation.
 type Sessions interface {
+	SessionProjects
 	// Session: CodeNotFound when nothing is known of it.
 	Session(ctx context.Context, id string) (SessionState, error)
 	// EraseSession removes counts, activations, the override, records and claims of

@@ -133,7 +133,7 @@ func TestEveryMethodIsDecidedOn(t *testing.T) {
 	decided := map[string]string{
 		"Counts": "marks of texts", "PutSpec": "its owner's, to be read as it was written", "DeleteSpec": "names", "Spec": "as PutSpec", "CurrentSpecs": "as PutSpec",
 		"SpecHistory": "as PutSpec", "SetActive": "names", "Active": "names", "RemoveOverride": "names", "Reserve": "sums", "Renew": "sums", "Release": "sums",
-		"EraseSession": "names", "Erasure": "sums", "SessionAgents": "names", "ClaimSession": "names", "AddKey": "sums and names", "Key": "sums and names", "Keys": "sums and names",
+		"EraseSession": "names", "Erasure": "sums", "SessionAgents": "names", "SessionProjects": "directories, which hooks start in", "ClaimSession": "names", "AddKey": "sums and names", "Key": "sums and names", "Keys": "sums and names",
 		"RevokeKey": "names", "KeyUsed": "names", "Ping": "nothing", "KeepSinks": "names", "Delivered": "numbers", "SetAside": "numbers", "SendAgain": "numbers", "ReleaseSink": "names", "SinkStates": "names and numbers", "Close": "nothing", "String": "no secret",
 	}
 	for _, name := range redacted {

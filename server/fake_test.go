@@ -71,6 +71,10 @@ func (m *memory) Erasure(_ context.Context, session string) (gate.Erasure, error
 	return gate.NeverErased + m.erased[session], m.down
 }
 
+func (m *memory) SessionProjects(context.Context, string, string) (gate.Projects, error) {
+	return nil, errors.New("not asked for here")
+}
+
 func (m *memory) Commit(_ context.Context, c gate.Commit) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -155,6 +155,7 @@ func buildOn(ctx context.Context, cfg config.Server, data sharing, getenv func(s
 	a.redactor = redactor
 	a.store = redactor.Store(store)
 	a.gate.Store = a.store
+	a.gate.Beginnings = &gate.Beginnings{Find: commands.Workspace.Projects, Stored: a.store}
 	if cfg.Redaction.ModelInput {
 		a.gate.Evaluators[gate.PromptHook] = redactor.Evaluator(a.gate.Evaluators[gate.PromptHook])
 	}

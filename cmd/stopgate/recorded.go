@@ -31,6 +31,7 @@ func recordedEvent(r gate.Record) (ev gate.Event, err error) {
 	if err == nil && ev.Name != r.Event {
 		err = fmt.Errorf("its payload is about %.60q, and it is recorded as %.60q", ev.Name, r.Event)
 	}
+	ev.Projects = asked.Projects
 	ev.TranscriptMark, ev.HostVersion = asked.Transcript, cmp.Or(ev.HostVersion, gate.PlainVersion(r.HostVersion))
 	return ev, err
 }

@@ -168,7 +168,7 @@ func (a *again) gate(d *draft) (gate.Gate, error) {
 		judged = a.hides.Evaluator(judge)
 	}
 	g := *a.app.gate
-	g.Store, g.Transcripts, g.FindAnswer = newPast(a.record), a, a.findAnswer
+	g.Store, g.Transcripts, g.FindAnswer, g.Beginnings = newPast(a.record), a, a.findAnswer, nil
 	g.Evaluators = map[gate.HookType]gate.Evaluator{
 		gate.PromptHook:  a.unmarked(a.withConversation(judged, func(*gate.Hook) bool { return true })),
 		gate.CommandHook: a.unmarked(a.withConversation(a.inNoWorkspace(a.app.runner), scriptReads)),

@@ -2,11 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"stopgate/gate"
+	"stopgate/store/record"
 )
 
 const selectSessionAgents = `SELECT agent FROM stopgate.session_agents WHERE sha256(session) = sha256($1) ORDER BY agent`
@@ -58,13 +60,34 @@ func (s *Store) ClaimSession(ctx context.Context, id, agent string, seen gate.Er
 			}
 		}
 		var batch pgx.Batch
-		joinSession(&batch, bytesOf(id), bytesOf(agent))
+		joinSession(&batch, id, agent, nil)
 		return tx.SendBatch(ctx, &batch).Close()
 	})
 }
 
-// joinSession makes the session belong to the agent; most often it does.
-func joinSession(batch *pgx.Batch, session, agent []byte) {
-	batch.Queue(`INSERT INTO stopgate.session_agents (session, agent) VALUES ($1, $2) ON CONFLICT (sha256(session), sha256(agent)) DO NOTHING`,
-		session, agent)
+// SessionProjects are those that were committed with the session's first event.
+func (s *Store) SessionProjects(ctx context.Context, session, agent string) (p gate.Projects, err error) {
+	err = s.read(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		var kept string
+		err := conn.QueryRow(ctx, `SELECT projects FROM stopgate.session_agents WHERE sha256(session) = sha256($1) AND sha256(agent) = sha256($2)`,
+			bytesOf(session), bytesOf(agent)).Scan((*text)(&kept))
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		p, err = record.DecodeProjects(kept)
+		return err
+	})
+	return p, err
+}
+
+// joinSession makes the session belong to the agent, and keeps its projects where
+// none are; most often both is so already.
+func joinSession(batch *pgx.Batch, session, agent string, projects gate.Projects) {
+	otherwise := `NOTHING` // and no lock of a row that others write too
+	if projects != nil {
+		otherwise = `UPDATE SET projects = excluded.projects WHERE kept.projects = ''`
+	}
+	batch.Queue(`INSERT INTO stopgate.session_agents AS kept (session, agent, projects) VALUES ($1, $2, $3)
+		ON CONFLICT (sha256(session), sha256(agent)) DO `+otherwise,
+		bytesOf(session), bytesOf(agent), bytesOf(record.EncodeProjects(projects)))
 }

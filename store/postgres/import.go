@@ -137,8 +137,10 @@ func (w *taking) sinks(ctx context.Context, dump record.Dump) error {
 
 // access takes over who may do what, and who has changed what.
 func (w *taking) access(ctx context.Context, dump record.Dump) error {
-	if err := take(ctx, w, "session_agents", []string{"session", "agent", "at"},
-		dump.Claims, func(c record.Claim) []any { return []any{bytesOf(c.Session), bytesOf(c.Agent), c.At} }); err != nil {
+	if err := take(ctx, w, "session_agents", []string{"session", "agent", "at", "projects"},
+		dump.Claims, func(c record.Claim) []any {
+			return []any{bytesOf(c.Session), bytesOf(c.Agent), c.At, bytesOf(c.Projects)}
+		}); err != nil {
 		return err
 	}
 	if err := take(ctx, w, "keys", []string{"seq", "id", "name", "hash", "scopes", "agents", "created", "created_by", "expires", "revoked", "used"},

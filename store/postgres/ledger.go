@@ -126,7 +126,7 @@ func (w *commit) apply(ctx context.Context, tx pgx.Tx) error {
 	var batch pgx.Batch
 	seqTaken := insertRecord(&batch, &w.row, w.row.Seq, w.row.Head, w.claim.id)
 	if w.row.Session != "" {
-		joinSession(&batch, bytesOf(w.row.Session), bytesOf(w.row.Agent))
+		joinSession(&batch, w.row.Session, w.row.Agent, w.Projects)
 	}
 	if w.Key.Session != "" && w.next != now {
 		writeCounts(&batch, w.Key, w.next)

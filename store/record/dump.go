@@ -78,7 +78,8 @@ type Key struct {
 // Claim is an agent that a session belongs to.
 type Claim struct {
 	Session, Agent string
-	At             int64 // Unix milliseconds
+	At             int64  // Unix milliseconds
+	Projects       string // see [EncodeProjects]
 }
 
 // Change is an audit entry with its place; At and Until stand for its times.

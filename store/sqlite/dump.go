@@ -44,8 +44,8 @@ func (s *Store) Dump(ctx context.Context) (dump record.Dump, done func() error, 
 		func(a *record.Activation) []any { return []any{&a.Session, &a.Hook, &a.Active, &a.By, &a.At} })
 	dump.Keys = each(ctx, tx, `SELECT id, body, reserved, lease, evaluation FROM idempotency`,
 		func(k *record.Key) []any { return []any{&k.ID, &k.Body, &k.Reserved, &k.Lease, &k.Evaluation} })
-	dump.Claims = each(ctx, tx, `SELECT session, agent, at FROM session_agents`,
-		func(c *record.Claim) []any { return []any{&c.Session, &c.Agent, &c.At} })
+	dump.Claims = each(ctx, tx, `SELECT session, agent, at, projects FROM session_agents`,
+		func(c *record.Claim) []any { return []any{&c.Session, &c.Agent, &c.At, &c.Projects} })
 	dump.APIKeys = each(ctx, tx, `SELECT seq, id, name, hash, scopes, agents, created, created_by, expires, revoked, used FROM keys`,
 		func(k *record.APIKey) []any {
 			return []any{&k.Seq, &k.ID, &k.Name, &k.Hash, &k.Scopes, &k.Agents, &k.Created, &k.CreatedBy, &k.Expires, &k.Revoked, &k.LastUsed}

@@ -115,8 +115,8 @@ func (w *commit) apply(c *conn) error {
 	if err := insert(c, &w.row, w.claim.id); err != nil {
 		return err
 	}
-	if w.row.Session != "" && !there.joined {
-		if err := joinSession(c, w.row.Session, w.row.Agent, w.at); err != nil {
+	if w.row.Session != "" && (!there.joined || w.Projects != nil) {
+		if err := joinSession(c, w.row.Session, w.row.Agent, w.at, record.EncodeProjects(w.Projects)); err != nil {
 			return err
 		}
 	}

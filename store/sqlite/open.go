@@ -65,6 +65,7 @@ type Store struct {
 	reads      *sql.DB
 	loopOf     *sql.Stmt
 	countsOf   *sql.Stmt
+	projectsOf *sql.Stmt
 	activeOf   *sql.Stmt
 	overrideOf *sql.Stmt
 	erasureOf  *sql.Stmt
@@ -128,20 +129,14 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.reads, err = openReads(s.file); err != nil {
 		return explain(err)
 	}
-	if s.loopOf, err = s.reads.PrepareContext(ctx, selectLoop); err != nil {
-		return explain(err)
-	}
-	if s.countsOf, err = s.reads.PrepareContext(ctx, selectCounts); err != nil {
-		return explain(err)
-	}
-	if s.activeOf, err = s.reads.PrepareContext(ctx, selectActive); err != nil {
-		return explain(err)
-	}
-	if s.overrideOf, err = s.reads.PrepareContext(ctx, selectOverride); err != nil {
-		return explain(err)
-	}
-	if s.erasureOf, err = s.reads.PrepareContext(ctx, selectErasure); err != nil {
-		return explain(err)
+	for _, q := range []struct {
+		of   **sql.Stmt
+		text string
+	}{{&s.loopOf, selectLoop}, {&s.countsOf, selectCounts}, {&s.projectsOf, selectProjects}, {&s.activeOf, selectActive},
+		{&s.overrideOf, selectOverride}, {&s.erasureOf, selectErasure}} {
+		if *q.of, err = s.reads.PrepareContext(ctx, q.text); err != nil {
+			return explain(err)
+		}
 	}
 	s.writer = startWriter(func() (*conn, error) { return openConn(s.file, s.opt) }, s.present)
 	if s.opt.Lock {

@@ -3,10 +3,13 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"slices"
 
 	"stopgate/gate"
+	"stopgate/store/record"
 )
 
 // lastShown is how many decisions a session's state has.
@@ -96,10 +99,26 @@ func (w claimSession) apply(c *conn) error {
 	if foreign {
 		return gate.Errorf(gate.CodeNotFound, "session %q is not known", w.id)
 	}
-	return joinSession(c, w.id, w.agent, w.at)
+	return joinSession(c, w.id, w.agent, w.at, "")
 }
 
-// joinSession makes the session belong to the agent; most often it does.
-func joinSession(c *conn, id, agent string, at int64) error {
-	return c.exec(`INSERT OR IGNORE INTO session_agents (session, agent, at) VALUES (?, ?, ?)`, id, agent, at)
+// SessionProjects are those that were committed with the session's first event.
+func (s *Store) SessionProjects(ctx context.Context, session, agent string) (gate.Projects, error) {
+	var text string
+	err := s.projectsOf.QueryRowContext(ctx, session, agent).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	} else if err != nil {
+		return nil, explain(err)
+	}
+	return record.DecodeProjects(text)
+}
+
+const selectProjects = `SELECT projects FROM session_agents WHERE session = ? AND agent = ?`
+
+// joinSession makes the session belong to the agent, and keeps its projects where
+// none are; most often both is so already.
+func joinSession(c *conn, id, agent string, at int64, projects string) error {
+	return c.exec(`INSERT INTO session_agents (session, agent, at, projects) VALUES (?, ?, ?, ?)
+		ON CONFLICT (session, agent) DO UPDATE SET projects = excluded.projects WHERE projects = '' AND excluded.projects <> ''`, id, agent, at, projects)
 }

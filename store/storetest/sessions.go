@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -184,5 +185,73 @@ func sharedSessions(t *testing.T, s gate.Store) {
 		if diff := cmp.Diff(c.want, list(t, s, gate.RecordFilter{Agents: c.agents, Limit: 2})); diff != "" {
 			t.Errorf("records for %q (-want +got):\n%s", c.agents, diff)
 		}
+	}
+}
+
+// sessionProjects are those of the first event that says them, for each agent, until
+// the session is erased.
+func sessionProjects(t *testing.T, s gate.Store) {
+	want := func(session, agent string, want gate.Projects) {
+		t.Helper()
+		got, err := s.SessionProjects(t.Context(), session, agent)
+		wantNoError(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("projects of %q in %q (-want +got):\n%s", agent, session, diff)
+		}
+	}
+	n := 0
+	event := func(session, agent string, p gate.Projects) {
+		t.Helper()
+		n++
+		r := with(Record(n), func(r *gate.Record) { r.Session, r.Agent = session, agent })
+		c := plain(r)
+		c.Projects = p
+		wantNoError(t, s.Commit(t.Context(), c))
+	}
+	const odd = "/srv/a \xff\x00\"b\" <ü>"
+	first, later := gate.Projects{gate.ClaudeCode: "/p", gate.AXCode: "/p/q", gate.Antigravity: ""}, gate.Projects{gate.ClaudeCode: "/mine"}
+	want("s1", "a", nil)
+	event("s1", "a", nil)
+	want("s1", "a", nil)
+	event("s1", "a", first)
+	event("s1", "a", later)
+	event("s1", "a", nil)
+	want("s1", "a", first)
+	event("s1", "b", later)
+	want("s1", "b", later)
+	wantNoError(t, s.ClaimSession(t.Context(), "s2", "a", 0, func(string) bool { return true }))
+	want("s2", "a", nil)
+	event("s2", "a", first)
+	wantNoError(t, s.ClaimSession(t.Context(), "s2", "a", 0, func(string) bool { return true }))
+	want("s2", "a", first)
+	event("s3", "a", gate.Projects{})
+	event("s3", "a", first)
+	want("s3", "a", gate.Projects{}) // nothing was found, which is an answer
+	event("s4"+odd, odd, first)
+	want("s4"+odd, odd, first)
+	want("", "a", nil)
+	wantNoError(t, s.EraseSession(t.Context(), "s1"))
+	want("s1", "a", nil)
+	event("s1", "a", later)
+	want("s1", "a", later)
+
+	var all sync.WaitGroup
+	for i := range 8 {
+		r := with(Record(100+i), func(r *gate.Record) { r.Session, r.Agent = "s5", "a" })
+		all.Go(func() {
+			c := plain(r)
+			c.Projects = gate.Projects{gate.ClaudeCode: "/" + r.EvaluationID}
+			if err := s.Commit(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	one, err := s.SessionProjects(t.Context(), "s5", "a")
+	wantNoError(t, err)
+	event("s5", "a", later)
+	want("s5", "a", one)
+	if len(one) != 1 {
+		t.Errorf("of eight at once: %v", one)
 	}
 }

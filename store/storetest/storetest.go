@@ -44,6 +44,7 @@ func Run(t *testing.T, open func(t testing.TB) gate.Store) {
 		{"Keys", keys},
 		{"Audit", audit},
 		{"Claims", claims},
+		{"SessionProjects", sessionProjects},
 		{"HostileValues", hostileValues},
 		{"Concurrency", concurrency},
 		{"Outbox", outbox},

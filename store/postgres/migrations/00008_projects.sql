@@ -1,0 +1,5 @@
+-- +goose Up
+
+-- JSON: the directory of the agent's project by dialect, as of the session's first
+-- event; empty: none is known yet.
+ALTER TABLE stopgate.session_agents ADD COLUMN projects BYTEA NOT NULL DEFAULT '';
