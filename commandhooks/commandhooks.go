@@ -362,7 +362,8 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	s := r.sight(j)
-	if failure := s.notRun(j, in.Hook); failure != nil {
+	failure, doubt := s.notRun(j, in.Hook)
+	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	own := run
@@ -388,7 +389,9 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	e.missed, e.hearsay = s.missed(j, in.Hook, e)
+	if _, ended := e.ended(); ended {
+		e.missed = cmp.Or(s.missed(j, in.Hook, e), doubt)
+	}
 	v := judge(in.Hook, in.Event.Name, e)
 	v.Evidence.Workspace = string(r.seen(s))
 	return v

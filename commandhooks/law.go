@@ -27,10 +27,10 @@ type ending struct {
 	unsure         bool
 	lost           bool // it was not shown its transcript
 	stdout, stderr text
-	// missed is what it did not find by the gate's doing, so that its end says
-	// nothing; nil: it found everything, or that is its own fault.
-	missed  *gate.Failure
-	hearsay bool // … unless it refuses: the agent may have had it say so
+	// missed is what it did not find by the gate's doing, as far as that can be told
+	// from what it said, so that its end says nothing unless it refuses; empty: it found
+	// everything, or that is its own fault.
+	missed string
 }
 
 // text is what was kept of one stream.
@@ -43,13 +43,21 @@ type text struct {
 // values.
 func judge(h *gate.Hook, event gate.EventName, e ending) gate.Verdict {
 	v := e.verdict(h, event)
-	if refuses := v.Outcome == gate.Block || v.Outcome == gate.Ask; e.missed != nil && !(refuses && e.hearsay) {
-		v = gate.Verdict{Outcome: gate.NoVerdict, Failure: e.missed}
+	refuses := v.Outcome == gate.Block || v.Outcome == gate.Ask
+	switch {
+	case e.missed == "":
+	case refuses:
+		v.Notes = append(v.Notes, gate.FileMissing)
+	default:
+		v = noVerdict(gate.ScriptMissing, "the hook's end is no verdict: %s", e.missed)
 	}
 	if e.lost {
 		v.Notes = append(v.Notes, gate.TranscriptLost)
 	}
 	v.Evidence = e.evidence()
+	if refuses {
+		v.Evidence.Missing = e.missed
+	}
 	return v
 }
 

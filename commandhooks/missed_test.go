@@ -8,8 +8,20 @@ import (
 	"stopgate/gate"
 )
 
-// However a script that the sandbox does not have is named, it is neither a block
-// of every call nor an allow that says nothing of what is missing.
+// saysOfTheFile reports whether a hook without its script has no verdict, or a
+// refusal of which the record says what was missing.
+func saysOfTheFile(v gate.Verdict) bool {
+	switch told := told(v); {
+	case told == "no_verdict script_missing", told == "no_verdict interpreter_missing":
+		return true
+	case v.Outcome == gate.Block:
+		return v.Has(gate.FileMissing) && strings.Contains(v.Evidence.Missing, "sandbox.workspace")
+	}
+	return false
+}
+
+// However a script that the sandbox does not have is named, it is never an allow, nor
+// a block, that says nothing of what is missing.
 func TestAScriptThatHooksDoNotSeeHoweverItIsNamed(t *testing.T) {
 	_, project := hookedProject(t)
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
@@ -54,12 +66,12 @@ func TestAScriptThatHooksDoNotSeeHoweverItIsNamed(t *testing.T) {
 			`bash <(cat hooks/no.sh)`,
 			`trap 'python3 hooks/no.py' EXIT`,
 		} {
-			if v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse)); told(v) != "no_verdict script_missing" && told(v) != "no_verdict interpreter_missing" {
+			if v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse)); !saysOfTheFile(v) {
 				t.Errorf("%s: got %.120s", line, show(v))
 			}
 		}
 		// A first line that is run as bash.
-		if v := ask(t, r, "#! /bin/bash\npython3 hooks/no.py\n", in(project), on(gate.PreToolUse)); told(v) != "no_verdict script_missing" {
+		if v := ask(t, r, "#! /bin/bash\npython3 hooks/no.py\n", in(project), on(gate.PreToolUse)); !saysOfTheFile(v) {
 			t.Errorf("a script: got %.120s", show(v))
 		}
 	})
@@ -202,9 +214,33 @@ func TestAMissingScriptIsToldWhateverTheAgentDoes(t *testing.T) {
 				continue
 			}
 			v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(payload)))
-			if told(v) != "no_verdict script_missing" {
+			if !saysOfTheFile(v) {
 				t.Errorf("%s: got %.200s", line, show(v))
 			}
+		}
+	})
+}
+
+// Nor by a file of its project that the hook asks for, or whose failure it deals with.
+func TestTheAgentCannotVoidARefusalByAFile(t *testing.T) {
+	_, project := hookedProject(t) // in which it has made hooks/no.sh
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		for _, line := range []string{
+			`[ -x hooks/no.sh ] && hooks/no.sh; echo no >&2; exit 2`,
+			`if [ -x hooks/no.sh ]; then hooks/no.sh; fi; echo no >&2; exit 2`,
+			`bash hooks/no.sh 2>/dev/null || true; echo no >&2; exit 2`,
+			`. hooks/no.sh 2>/dev/null || true; echo '{"decision":"block","reason":"no"}'`,
+		} {
+			if v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse)); told(v) != "block no" {
+				t.Errorf("%s: got %.200s", line, show(v))
+			}
+		}
+		// What it would have said there is not known if it has no objection here.
+		if v := ask(t, r, `[ -x hooks/no.sh ] && hooks/no.sh; exit 0`, ofClaudeCode, in(project), on(gate.PreToolUse)); told(v) != "no_verdict script_missing" {
+			t.Errorf("no objection: got %.200s", show(v))
+		}
+		if v, _ := askFor(500*time.Millisecond, r, input(`[ -x hooks/no.sh ] && hooks/no.sh; sleep 60`, ofClaudeCode, in(project))); told(v) != "no_verdict timeout" {
+			t.Errorf("no end: got %.200s", show(v))
 		}
 	})
 }

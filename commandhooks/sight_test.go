@@ -33,7 +33,21 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 		{"a shell's options", `bash -eu -x hooks/x.sh`, "hooks/x.sh"},
 		{"Python's options", `/usr/bin/python3 -uB -E -I -sS x.py`, "x.py"},
 		{"other options are left to the run", `bash -o pipefail hooks/x.sh`, ""},
-		{"code", `bash -c 'hooks/x.sh'; perl -e 'x'`, ""},
+		{"code of another language", `perl -e 'hooks/x.sh'`, ""},
+		{"a text for a shell", `bash -c 'hooks/x.sh'; perl -e 'x'`, "hooks/x.sh"},
+		{"a text behind other options", `bash -eu -c -x -- 'bash hooks/x.sh'`, "hooks/x.sh"},
+		{"a text that is made", `bash -c "$(f)"`, ""},
+		{"texts in texts", `bash -c 'sh -c "eval \"bash x.sh\""'`, "x.sh"},
+		{"more of them", `eval eval eval eval eval bash x.sh`, ""},
+		{"a here document", "bash <<'E'\nbash hooks/x.sh\nE\n", "hooks/x.sh"},
+		{"a here document of another descriptor", "bash 3<<'E'\nbash hooks/x.sh\nE\n", ""},
+		{"options with values", `python3 -W ignore -Xdev -Wonce x.py`, "x.py"},
+		{"a module of Perl's", `perl -MData::Dumper -w x.pl`, "x.pl"},
+		{"a program's file", `awk -v a=b -f x.awk`, "x.awk"},
+		{"make elsewhere", `make -s -C sub check`, "sub"},
+		{"standard input is emptied first", `cat >/dev/null; true; bash x.sh`, "x.sh"},
+		{"a function first", `log() { cd /tmp; }; bash x.sh`, "x.sh"},
+		{"a function of the name", `bash() { exit 2; }; bash x.sh`, ""},
 		{"behind exec", `exec bash hooks/x.sh`, "hooks/x.sh"},
 		{"behind env", `/usr/bin/env A=b bash hooks/x.sh`, "hooks/x.sh"},
 		{"behind timeout", `timeout --signal KILL 5 bash hooks/x.sh`, "hooks/x.sh"},
@@ -80,18 +94,18 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 		{"in a branch", `if [ -n "$CI" ]; then bash x.sh; fi; exit 2`, ""},
 		{"never", `false && bash x.sh; exit 2`, ""},
 		{"in the background", `bash x.sh & exit 2`, ""},
-		{"asked for", `[ -x hooks/no.sh ] && hooks/no.sh`, "hooks/no.sh"},
-		{"asked for by test", `test -f hooks/no.sh && bash hooks/no.sh`, "hooks/no.sh"},
-		{"asked for by bash", `[[ -f hooks/no.sh ]] && bash hooks/no.sh`, "hooks/no.sh"},
-		{"asked for or nothing", `[ -x hooks/no.sh ] || exit 0; hooks/no.sh`, "hooks/no.sh"},
-		{"asked for in a branch", `if [ -x hooks/no.sh ]; then bash hooks/no.sh; fi`, "hooks/no.sh"},
+		{"asked for", `[ -x hooks/no.sh ] && hooks/no.sh`, "?hooks/no.sh"},
+		{"asked for by test", `test -f hooks/no.sh && bash hooks/no.sh`, "?hooks/no.sh"},
+		{"asked for by bash", `[[ -f hooks/no.sh ]] && bash hooks/no.sh`, "?hooks/no.sh"},
+		{"asked for or nothing", `[ -x hooks/no.sh ] || exit 0; hooks/no.sh`, "?hooks/no.sh"},
+		{"asked for in a branch", `if [ -x hooks/no.sh ]; then bash hooks/no.sh; fi`, "?hooks/no.sh"},
 		{"asked for, and not run", `[ -x hooks/no.sh ] && exit 2; exit 2`, ""},
 		{"another is asked for", `[ -x hooks/yes.sh ] && bash hooks/no.sh; exit 2`, ""},
 		{"an interpreter in a branch", `[ -n "$CI" ] && node24 x.js`, ""},
 		{"asked for, and not there", `[ -x x.sh ] && ./x.sh; exit 2`, ""},
-		{"asked for in another project", `f=$AX_CODE_PROJECT_DIR/hooks/no.sh; [ -x "$f" ] && "$f"`, "$AX_CODE_PROJECT_DIR/hooks/no.sh"},
+		{"asked for in another project", `f=$AX_CODE_PROJECT_DIR/hooks/no.sh; [ -x "$f" ] && "$f"`, "?$AX_CODE_PROJECT_DIR/hooks/no.sh"},
 		{"its failure is dealt with", `bash x.sh 2>/dev/null || true; exit 2`, ""},
-		{"its failure is dealt with, and it is there", `bash hooks/no.sh 2>/dev/null || exit 2`, "hooks/no.sh"},
+		{"its failure is dealt with, and it is there", `bash hooks/no.sh 2>/dev/null || exit 2`, "?hooks/no.sh"},
 		{"sourced", `. ./.env 2>/dev/null || true; exit 2`, ""},
 		{"an interpreter", `node24 -e 1`, "!node24"},
 		{"an interpreter whose absence is dealt with", `node24 -e 1 || exit 2`, ""},
@@ -110,15 +124,22 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 
 func TestAScriptInPythonIsNotReadAhead(t *testing.T) {
 	s := blind(t.TempDir())
-	if f := s.lacks(job{interpreter: interpreter{file: "/usr/bin/python3"}, script: "hooks/no.sh"}, &gate.Hook{}); f != nil {
+	if f, _ := s.lacks(job{interpreter: interpreter{file: "/usr/bin/python3"}, script: "hooks/no.sh"}, &gate.Hook{}); f != nil {
 		t.Errorf("got %v", f)
 	}
 }
 
 // lacking is what a failure names, behind "!" if it is an interpreter.
-func lacking(f *gate.Failure) string {
-	if f == nil {
+// lacking is the file that is named; behind a ? if that is a doubt, and behind a ! the
+// interpreter.
+func lacking(f *gate.Failure, doubt string) string {
+	if f == nil && doubt == "" {
 		return ""
+	}
+	if f == nil {
+		_, rest, _ := strings.Cut(doubt, `"`)
+		named, _, _ := strings.Cut(rest, `"`)
+		return "?" + named
 	}
 	_, rest, _ := strings.Cut(f.Message, `"`)
 	named, _, _ := strings.Cut(rest, `"`)
@@ -215,7 +236,8 @@ func TestWhoseFaultAMissingPathIs(t *testing.T) {
 }
 
 // A hook that says itself that a file is not there: of a project that it does not
-// see that is no verdict, whoever said it; of one that it sees it is its own.
+// see its having no objection is no verdict, whoever said it, and its refusal is noted;
+// of one that it sees both are its own.
 func TestWhatAHookSaysOfAMissingFile(t *testing.T) {
 	root, project := hookedProject(t)
 	lines := []string{
@@ -226,9 +248,13 @@ func TestWhatAHookSaysOfAMissingFile(t *testing.T) {
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
 		for _, line := range lines {
 			v := ask(t, r, line, ofClaudeCode, in(project))
-			if told(v) != "no_verdict script_missing" || v.Evidence == nil || !strings.Contains(v.Failure.Message, "sandbox.workspace") {
-				t.Errorf("%s: got %s", line, show(v))
+			if v.Outcome != gate.Block || !saysOfTheFile(v) {
+				t.Errorf("%s: got %s, missing %q", line, show(v), v.Evidence.Missing)
 			}
+		}
+		v := ask(t, r, `x=1; cat docs/rules.md; exit 0`, ofClaudeCode, in(project))
+		if told(v) != "no_verdict script_missing" || v.Evidence == nil || !strings.Contains(v.Failure.Message, "sandbox.workspace") {
+			t.Errorf("no objection: got %s", show(v))
 		}
 		if v := ask(t, r, `echo '{"decision":"block","reason":"docs/x.md: No such file"}'; exit 1`, ofClaudeCode, in(project)); v.Outcome != gate.Block {
 			t.Errorf("an answer: got %s", show(v))

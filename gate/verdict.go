@@ -37,11 +37,12 @@ const (
 	HaltRequested         Note = "halt_requested"
 	WhenFalse             Note = "when_false"
 	Overridden            Note = "overridden"
+	FileMissing           Note = "file_missing"
 )
 
 // Notes lists every [Note].
 var Notes = []Note{RejectedWithoutReason, FailedOpen, FailedClosed, Capped, MaxTurns, Repaired, Deferred,
-	NoProgress, Impossible, WouldBlock, ReasonCut, ContextIgnored, TranscriptLost, HaltRequested, WhenFalse, Overridden}
+	NoProgress, Impossible, WouldBlock, ReasonCut, ContextIgnored, TranscriptLost, HaltRequested, WhenFalse, Overridden, FileMissing}
 
 // FailureCode says why a hook, or the gate itself, could not answer.
 type FailureCode string
@@ -172,7 +173,10 @@ type Evidence struct {
 	// Workspace is what a command hook saw of where its agent works: none, read-only
 	// or read-write; empty in records from before it was kept.
 	Workspace string `json:"workspace,omitempty"`
-	Steps     []Step `json:"steps,omitempty"` // prompt hooks: what the judge did, in order
+	// Missing is what a command hook that refused said it did not find, and why it
+	// could not; see [FileMissing].
+	Missing string `json:"missing,omitempty"`
+	Steps   []Step `json:"steps,omitempty"` // prompt hooks: what the judge did, in order
 	// Of prompt hooks: how sure the judge was that the check is passed, 0 to 1,
 	// where it said so; and what it quotes.
 	Probability *float64 `json:"probability,omitempty"`

@@ -47,7 +47,7 @@ func (r *Redactor) evidence(e *gate.Evidence) *gate.Evidence {
 		return nil
 	}
 	c := *e
-	c.Stdout, c.Stderr = r.maybeJSON(e.Stdout), r.maybeJSON(e.Stderr)
+	c.Stdout, c.Stderr, c.Missing = r.maybeJSON(e.Stdout), r.maybeJSON(e.Stderr), r.Text(e.Missing)
 	c.Steps = slices.Clone(e.Steps)
 	for i := range c.Steps {
 		s := &c.Steps[i]
