@@ -36,7 +36,7 @@ func axCodeEnv(host []string, in gate.Input) map[string]string {
 }
 
 // withHost is base, what every hook gets, with a host's variables over it. The
-// temporary directory stays base's, and its search path is the end of the host's:
+// temporary directory and the mark of a hook stay base's, and its search path is the end of the host's:
 // there are the interpreters that the gate has found.
 func withHost(base []string, host map[string]string) []string {
 	if host == nil {
@@ -48,7 +48,7 @@ func withHost(base []string, host map[string]string) []string {
 		switch have, ok := env[name]; {
 		case name == "PATH" && have != "":
 			env[name] = have + ":" + value
-		case !ok || name == "TMPDIR":
+		case !ok || name == "TMPDIR" || name == gate.FromHookVariable:
 			env[name] = value
 		}
 	}

@@ -139,7 +139,7 @@ func TestClaudeCode01Environment(t *testing.T) {
 	project := openDir(t)
 	everyMode(t, Options{HostEnv: []string{"FROM_HOST=1"}, Workspace: Workspace{Access: ReadOnly, Roots: []string{project}}}, func(t *testing.T, r *Runner) {
 		v := ask(t, r, `env | cut -d= -f1 | sort | tr '\n' ' '; echo $CLAUDE_PROJECT_DIR`, ofClaudeCode, in(project))
-		if got := v.Evidence.Stdout; !strings.HasSuffix(strings.TrimSpace(got), " "+project) || strings.Contains(got, "FROM_HOST") || strings.Contains(got, "STOPGATE") {
+		if got := v.Evidence.Stdout; !strings.HasSuffix(strings.TrimSpace(got), " "+project) || strings.Contains(got, "FROM_HOST") || strings.Contains(got, "STOPGATE_API_KEY") {
 			t.Errorf("got %s", show(v))
 		}
 		if v := ask(t, r, `printenv CLAUDE_PROJECT_DIR || echo unset`, ofClaudeCode); strings.TrimSpace(v.Evidence.Stdout) != "unset" {

@@ -281,8 +281,26 @@ func TestEnvironmentIsAnExplicitList(t *testing.T) {
 	t.Setenv("BASH_ENV", "/dev/null")
 	everyMode(t, Options{Env: map[string]string{"HOOK_LEVEL": "a b", "LANG": "C"}}, func(t *testing.T, r *Runner) {
 		v := ask(t, r, `while read -r line; do [[ $line == *"="* ]] && echo "${line%%=*}"; done < <(/usr/bin/env) | sort | tr '\n' ' ' >&2; echo "$HOOK_LEVEL $LANG" >&2; exit 2`)
-		if want := "block HOME HOOK_LEVEL LANG PATH PWD SHLVL TMPDIR _ a b C"; told(v) != want {
+		if want := "block HOME HOOK_LEVEL LANG PATH PWD SHLVL STOPGATE_HOOK TMPDIR _ a b C"; told(v) != want {
 			t.Errorf("got %s\nwant %s", show(v), want)
+		}
+	})
+}
+
+// Whoever asks a gate from within a hook can tell that it is in one: nothing that
+// the hook is given takes that away, whosever hook it is. That sandboxes which wait
+// have the same is held by TestWarmIsCold and TestForkedIsCold.
+func TestEveryHookIsMarkedAsOne(t *testing.T) {
+	opt := Options{Env: map[string]string{gate.FromHookVariable: ""}, HostEnv: []string{gate.FromHookVariable + "=", "AX_CODE_HOOKS_FULL_ENV=1"}}
+	everyMode(t, opt, func(t *testing.T, r *Runner) {
+		for name, whose := range map[string]func(*gate.Input){"azure": func(*gate.Input) {}, "antigravity": sandboxed(gate.PreToolUse), "ax-code": ofAXCode, "claude-code": func(in *gate.Input) {
+			ofClaudeCode(in)
+			in.Hook.Env = map[string]string{gate.FromHookVariable: ""}
+		}} {
+			v := ask(t, r, `printenv `+gate.FromHookVariable, whose)
+			if v.Evidence == nil || v.Evidence.Stdout != "1\n" {
+				t.Errorf("%s: %s", name, show(v))
+			}
 		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"stopgate/gate"
 )
 
 // interpreter is a program that runs scripts.
@@ -114,6 +116,7 @@ func within(path, root string) bool {
 func environment(opt Options, path, home string) []string {
 	env := map[string]string{"PATH": path, "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8"}
 	maps.Copy(env, opt.Env)
+	env[gate.FromHookVariable] = "1" // last: no option takes it away
 	list := make([]string, 0, len(env))
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, key+"="+env[key])

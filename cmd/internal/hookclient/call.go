@@ -87,7 +87,8 @@ const (
 
 // Answer answers one payload, by a server where decide is nil. Its errors are
 // flags that are wrong, before anything is read; whatever goes wrong then is
-// answered by OnUnreachable and stands in hook.log. Standard error, where it is
+// answered by OnUnreachable and stands in hook.log. Within a hook that a gate runs
+// ([gate.FromHookVariable]) nobody is asked, and there is no objection. Standard error, where it is
 // no terminal, is closed to all that this process may still say.
 func Answer(ctx context.Context, f Flags, p Process, decide Decide) error {
 	protocol, err := f.check()
@@ -97,6 +98,9 @@ func Answer(ctx context.Context, f Flags, p Process, decide Decide) error {
 	signal.Ignore(syscall.SIGPIPE) // a host that has gone away is no reason to die by a signal
 	c := call{Flags: f, Process: p, decide: decide, protocol: protocol, began: time.Now(), part: sentPart,
 		options: wire.Options{Agent: f.Agent, Event: f.Event, Unattended: f.Unattended}}
+	if p.Getenv(gate.FromHookVariable) != "" {
+		return c.objectNot()
+	}
 	if c.byHand = terminal.Is(p.Stderr); !c.byHand {
 		if stderr, ok := p.Stderr.(*os.File); ok {
 			mute(stderr)
@@ -120,6 +124,19 @@ func Answer(ctx context.Context, f Flags, p Process, decide Decide) error {
 	if err != nil {
 		c.failed(err, c.OnUnreachable)
 	}
+	return nil
+}
+
+// objectNot is the answer of a call that a gate's own hook makes: nobody is asked, since
+// the gate that waits for the hook would be asked again, and again. Why stands on
+// standard error, which is the hook's: no host reads it. Its error is always nil.
+func (c *call) objectNot() error {
+	fmt.Fprintf(c.Stderr, "stopgate: no gate is asked from within a gate's own hook (%s is set), which goes on without objection\n", gate.FromHookVariable)
+	_ = c.read() // for the event, whose form the answer has
+	if c.event.Protocol == "" {
+		c.event, _ = c.protocol.Decode([]byte("{}"), c.options)
+	}
+	_, _ = c.Stdout.Write(c.protocol.Encode(c.event, gate.Decision{Outcome: gate.Allow}).Body)
 	return nil
 }
 
