@@ -221,7 +221,13 @@ func TestForksThatDied(t *testing.T) {
 		name  string
 		spoil func(w *ahead) error
 	}{
-		{"the sandbox", func(w *ahead) error { return unix.PidfdSendSignal(w.box.pidfd, unix.SIGKILL, nil, 0) }},
+		{"the sandbox", func(w *ahead) error {
+			if err := unix.PidfdSendSignal(w.box.pidfd, unix.SIGKILL, nil, 0); err != nil {
+				return err
+			}
+			_, err := unix.Poll([]unix.PollFd{{Fd: int32(w.box.pidfd), Events: unix.POLLIN}}, 10_000) // until it has ended
+			return err
+		}},
 		{"the server", func(w *ahead) error { return unix.Kill(forkServer(t, w), unix.SIGKILL) }},
 		{"it hangs", func(w *ahead) error { return unix.Kill(forkServer(t, w), unix.SIGSTOP) }},
 	} {

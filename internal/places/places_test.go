@@ -156,7 +156,7 @@ func TestLinesTakeTurns(t *testing.T) {
 					return
 				}
 				// The first is away after a second; then many, few, other, many, few.
-				if want := []time.Duration{2, 5, 3}[n] * time.Second; time.Since(began) != want {
+				if want := time.Duration([]int{2, 5, 3}[n]) * time.Second; time.Since(began) != want {
 					t.Errorf("%s %d waited %s, want %s", who, n, time.Since(began), want)
 				}
 				time.Sleep(time.Second)

@@ -134,7 +134,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		text string
 	}{{&s.loopOf, selectLoop}, {&s.countsOf, selectCounts}, {&s.projectsOf, selectProjects}, {&s.activeOf, selectActive},
 		{&s.overrideOf, selectOverride}, {&s.erasureOf, selectErasure}} {
-		if *q.of, err = s.reads.PrepareContext(ctx, q.text); err != nil {
+		if *q.of, err = s.reads.PrepareContext(ctx, q.text); err != nil { //nolint:sqlclosecheck // with the database
 			return explain(err)
 		}
 	}

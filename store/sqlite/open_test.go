@@ -92,7 +92,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"a newer stopgate's", func(t *testing.T, file string) {
 			ours(t, file)
 			execute(t, file, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`)
-		}, "newer stopgate (schema 9999; this one knows 8)"},
+		}, "newer stopgate (schema 9999; this one knows 9)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
