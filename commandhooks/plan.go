@@ -38,8 +38,8 @@ func (r *Runner) plan(in gate.Input) (job, *gate.Failure) {
 		agent: in.Event.Agent, hook: string(in.Hook.Level) + " " + in.Hook.Name,
 		rooted: r.root != nil && in.Hook.Dialect == gate.Antigravity}
 	j.project = r.opt.Workspace.projectOf(in.Hook.Dialect, in.Event)
-	if in.Hook.Dialect == gate.AXCode {
-		j.cwd = j.project
+	if in.Event.Projects != nil && !j.rooted && (in.Hook.Dialect == gate.AXCode || in.Hook.Dialect == gate.Antigravity) {
+		j.cwd = j.project // in their own systems there is no other directory for them
 	}
 	name := "bash"
 	switch {

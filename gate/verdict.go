@@ -228,6 +228,18 @@ func (v *Verdict) Has(n Note) bool {
 	return slices.Contains(v.Notes, n)
 }
 
+// Hindered is why a verdict says nothing of its hook: its failure, if it is one of
+// these, or what the hook could not see when it refused; nil: it does say something.
+func (v *Verdict) Hindered(by []FailureCode) *Failure {
+	switch {
+	case v.Failure != nil && slices.Contains(by, v.Failure.Code):
+		return v.Failure
+	case v.Has(FileMissing) && v.Evidence != nil:
+		return &Failure{Code: ScriptMissing, Message: "the hook refused, and " + v.Evidence.Missing}
+	}
+	return nil
+}
+
 // dialect is whose rules the verdict's hook follows.
 func (v *Verdict) dialect() Dialect { return v.hook.Dialect }
 
