@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"slices"
 	"sync"
 )
 
@@ -54,26 +53,25 @@ func (b *Beginnings) add(s sessionOf) {
 	b.begun[s] = struct{}{}
 }
 
-// begin finds where the session's project is, for hooks that start processes, and
-// at the session's first event for those that come later.
+// begin finds where the session's project is: for an agent whose hooks know a project,
+// needed, and at the session's first event for those that come later.
 //
-// A session that was erased since begins anew, at the latest with the next event
-// that such hooks are about.
-func (e *evaluation) begin(ctx context.Context) {
+// A session that was erased since begins anew, at the latest with the next event of
+// an agent that has such hooks.
+func (e *evaluation) begin(ctx context.Context, needed bool) {
 	b := e.gate.Beginnings
 	if b == nil || e.ev.Projects != nil {
 		return
 	}
-	nowhere := e.ev.Cwd == "" && e.ev.Project == ""
-	needed := slices.ContainsFunc(e.hooks, func(h *Hook) bool { return h.Type == CommandHook && h.Dialect != Azure })
-	of := sessionOf{e.ev.Session, e.agent} // a sub-agent works where the one that started it is at home
+	of := sessionOf{e.ev.Session, e.ev.Agent} // a sub-agent works where the one that started it is at home
+	first := (e.ev.Cwd != "" || e.ev.Project != "") && !e.ev.Dry && e.ev.Probe == "" && e.ev.Name != SubagentStop
 	switch {
 	case e.ev.Session == "":
 		if needed {
 			e.ev.Projects = b.Find(e.ev)
 		}
 		return
-	case !needed && (nowhere || e.ev.Dry || b.has(of)):
+	case !needed && (!first || b.has(of)):
 		return
 	}
 	stored, err := b.Stored.SessionProjects(ctx, of.session, of.agent)
@@ -87,8 +85,7 @@ func (e *evaluation) begin(ctx context.Context) {
 		e.ev.Projects = stored
 		b.add(of)
 	default:
-		e.ev.Projects = b.Find(e.ev)
-		if !nowhere && !e.ev.Dry && e.agent == e.ev.Agent {
+		if e.ev.Projects = b.Find(e.ev); first {
 			e.first = e.ev.Projects
 		}
 	}

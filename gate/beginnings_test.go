@@ -36,7 +36,7 @@ func TestBeginnings(t *testing.T) {
 	finds := 0
 	newOne := func() *Gate {
 		spec := agent(Hook{Name: "script", Event: PreToolUse, Matcher: claudeMatcher(t, "*")})
-		spec.Hooks[0].Dialect = ClaudeCode // in which scripts know a project
+		spec.Kind, spec.Hooks[0].Dialect = Attached(ClaudeCode), ClaudeCode // in which scripts know a project
 		g := newGate(store.memory, answers{"script": func(in Input) Verdict {
 			return Verdict{Outcome: Block, Reason: in.Event.Projects[ClaudeCode]}
 		}}, spec)
@@ -71,13 +71,44 @@ func TestBeginnings(t *testing.T) {
 	}
 	steps("hooks at once", 1, 3, []string{at(g, "s", "/p"), at(g, "s", "/q"), at(g, "s", "/p/x")}, []string{"/p", "/p", "/p"})
 	steps("another process", 0, 1, []string{at(newOne(), "s", "/q")}, []string{"/p"})
-	steps("hooks later", 1, 2, []string{quiet("t", "/p"), quiet("t", "/q"), at(g, "t", "/q")}, []string{"", "", "/p"})
-	steps("an event that says no directory", 1, 4, []string{quiet("u", ""), at(g, "u", "/p"), at(g, "u", ""), quiet("u", "/q"), at(g, "u", "/q"), at(newOne(), "u", "/r")},
+	steps("hooks later", 1, 3, []string{quiet("t", "/p"), quiet("t", "/q"), at(g, "t", "/q")}, []string{"", "", "/p"})
+	steps("an event that says no directory", 2, 6, []string{quiet("u", ""), at(g, "u", "/p"), at(g, "u", ""), quiet("u", "/q"), at(g, "u", "/q"), at(newOne(), "u", "/r")},
 		[]string{"", "/p", "/p", "", "/p", "/p"})
 	steps("no session", 2, 0, []string{at(g, "", "/p"), at(g, "", "/q")}, []string{"/p", "/q"})
 	dry := func(ev *Event) { ev.Dry = true }
 	steps("dry runs keep nothing, and know what is kept", 2, 4, []string{at(g, "d", "/p", dry), at(g, "d", "/q"), at(g, "d", "/p"), at(g, "s", "/q", dry)}, []string{"/p", "/q", "/q", "/p"})
 	steps("agents of one session have their own", 1, 1, []string{at(g, "s", "/r", func(ev *Event) { ev.Agent = "a"; ev.Session = "s2" })}, []string{"/r"})
+
+	// Without such hooks a session is looked for once, for those that may come.
+	hooked := g
+	g = newOne()
+	g.Policies = policiesOf(nil)
+	plain := func(session, cwd string) string {
+		ev := stop(session)
+		ev.Agent, ev.Cwd = DefaultAgent, cwd
+		return decide(t, g, ev).Reason
+	}
+	steps("an agent without hooks", 1, 1, []string{plain("n", "/p"), plain("n", "/q"), plain("n", "/p")}, []string{"", "", ""})
+	if p := store.projects[sessionOf{"n", DefaultAgent}]; p[ClaudeCode] != "/p" {
+		t.Errorf("kept are %v", p)
+	}
+	g = hooked
+
+	// Rules on paths are about the project's files, wherever the agent is.
+	about, err := CompileRule("Write(src/**)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = newOne()
+	g.Policies = policiesOf([]*Spec{{Kind: Attached(ClaudeCode), Name: "a", Hooks: []Hook{{Name: "rule", Event: PreToolUse, Matcher: claudeMatcher(t, "*"),
+		Type: CommandHook, Dialect: ClaudeCode, Timeout: DefaultTimeout, FailMode: FailBlock, If: about}}}})
+	g.Evaluators[CommandHook] = answers{"rule": says(Verdict{Outcome: Block, Reason: "asked"})}
+	write := func(file string) func(*Event) {
+		return func(ev *Event) { ev.ToolName, ev.ToolInput = "Write", []byte(`{"file_path":"`+file+`"}`) }
+	}
+	steps("rules on paths", 1, 5, []string{at(g, "w", "/p", write("/p/src/a.go")), at(g, "w", "/p/src", write("/p/src/a.go")), at(g, "w", "/tmp", write("/p/src/a.go")),
+		at(g, "w", "/p", write("/p/a.go")), at(g, "w", "/q", write("/q/src/a.go"))}, []string{"asked", "asked", "asked", "", "asked"})
+	g = newOne()
 
 	store.broken = errors.New("disk on fire")
 	if d := decide(t, g, func() Event { ev := tool(PreToolUse); ev.Session, ev.Cwd = "s", "/q"; return ev }()); !d.Degraded || d.GateError == nil || d.GateError.Code != StoreUnavailable {

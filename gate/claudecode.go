@@ -23,13 +23,22 @@ func claudeCodeConcerns(h *Hook, ev *Event) bool {
 	case h.Event.ForTool():
 		tools := claudeCodeTools(ev)
 		return slices.ContainsFunc(tools, h.Matcher.Match) && (h.If == nil || slices.ContainsFunc(claudeCodeInputs(ev),
-			func(input json.RawMessage) bool { return h.If.holds(tools, input, ev.Cwd) }))
+			func(input json.RawMessage) bool { return claudeCodeAbout(h.If, tools, input, ev) }))
 	case h.Event == Start:
 		return h.Matcher.Match(claudeCodeSource(ev))
 	case h.Event == SubagentStop:
 		return h.Matcher.Match(ev.AgentType)
 	}
 	return true
+}
+
+// claudeCodeAbout reports whether a call is one that a rule is about, whose paths are
+// those of the project, or of where its agent works: an agent that goes elsewhere
+// takes no file out of a rule's sight.
+func claudeCodeAbout(r *Rule, tools []string, input json.RawMessage, ev *Event) bool {
+	return r.holds(tools, input, ev.Cwd) || slices.ContainsFunc([]string{ev.Project, ev.Projects[ClaudeCode]}, func(dir string) bool {
+		return dir != "" && dir != ev.Cwd && r.holds(tools, input, dir)
+	})
 }
 
 // repeats reports whether the hook does what another does: of such Claude Code

@@ -82,6 +82,7 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	if opt.Specs != nil {
 		policies = policiesOf(opt.Specs)
 	}
+	e.begin(ctx, policies.knowProjects(ev.Agent))
 	m, err := policies.match(&ev)
 	if err != nil {
 		return Decision{}, err
@@ -97,7 +98,6 @@ func (g *Gate) Decide(ctx context.Context, ev Event, opt Options) (Decision, err
 	e.deferred = len(ev.Background) > 0 && m.agent != nil && m.agent.DeferForBackground && ev.Name.hookEvent() == Stop
 
 	e.readLedger(ctx)
-	e.begin(ctx)
 	transcript, err := e.attach(ctx)
 	if err != nil {
 		return Decision{}, err

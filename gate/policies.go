@@ -209,6 +209,19 @@ func (p *Policies) match(ev *Event) (matched, error) {
 	return m, nil
 }
 
+// knowProjects reports whether hooks of an agent ask where its project is: for their
+// scripts, and for the files that they are about.
+func (p *Policies) knowProjects(agent string) bool {
+	for _, s := range p.current().attached[agent] {
+		for i := range s.Hooks {
+			if h := &s.Hooks[i]; h.Type == CommandHook || h.If != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (m *matched) add(s *Spec, ev *Event) {
 	for i := range s.Hooks {
 		if h := &s.Hooks[i]; h.Concerns(ev) && !slices.ContainsFunc(m.hooks, h.repeats) {
