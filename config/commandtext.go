@@ -76,14 +76,14 @@ func scriptAtHome(file *syntax.File) (found bool) {
 			return true
 		}
 		program := path.Base(spelled(words[0]))
-		option, interpreter := inline[program]
+		how, interpreter := interpreters[program]
 		found = found || homeWord(words[0])
 		for i, w := range words[1:] {
 			text := spelled(w)
 			switch {
 			case !interpreter && program != "." && program != "source":
 				return true
-			case text == option && i+2 < len(words):
+			case text == how.inline && i+2 < len(words):
 				if inner, err := parseBash(spelled(words[i+2])); err == nil && isShell(program) {
 					found = found || scriptAtHome(inner)
 				}

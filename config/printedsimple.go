@@ -30,12 +30,15 @@ var grammars = map[language]grammar{
 	},
 }
 
-// modules are what a Python script may take in, and shadowing what Python looks
-// for beside it first to load them; sys is a part of Python itself.
-var (
-	modules   = []string{"sys", "json", "re"}
-	shadowing = strings.Fields("json re sre_compile sre_parse sre_constants enum types operator functools collections keyword reprlib copyreg")
-)
+// modules are what a Python script may take in; sys is a part of Python itself.
+var modules = []string{"sys", "json", "re"}
+
+// uncalled are attributes that may stand without being called. What is not called could be
+// given another meaning, as json.dumps by a function of the script's.
+var uncalled = map[language][]string{
+	pythonText: strings.Fields("stdin stderr argv JSONDecodeError pattern IGNORECASE MULTILINE DOTALL I M S"),
+	nodeText:   strings.Fields("exitCode stderr"),
+}
 
 // simple looks at a script of Python or JavaScript, which is certain only if it is
 // simple.
@@ -48,7 +51,7 @@ func (r *textReader) simple(text string, l language, dir string) {
 		ok = false // it spells something else
 	}
 	if !ok {
-		r.unsure("it has a script in it that is not simple enough to be followed")
+		r.unseen("it has a script in it that is not simple enough to be followed")
 		return
 	}
 	s := simpleScript{textReader: r, l: l, grammar: grammars[l], tokens: tokens, bound: boundNames(tokens, l)}
@@ -90,49 +93,45 @@ func (s *simpleScript) look(i int, dir string) {
 	t, before := s.at(i), s.at(i-1)
 	switch {
 	case t.is("[") && s.l == nodeText && (before.kind != markToken || before.is(")") || before.is("]")):
-		s.unsure("it looks up names that it makes up as it runs")
+		s.unseen("it looks up names that it makes up as it runs")
 	case t.kind != wordToken:
 	case before.is("."):
 		printing := s.l == nodeText && t.text == "log" && s.at(i-2).text == "console"
-		if printing {
+		next := s.at(i + 1)
+		switch {
+		case printing:
 			s.printing(i+1, "JSON", "stringify")
-		} else if !slices.Contains(s.attributes, t.text) {
-			s.unsure("what %q in its script does is not known", cut(t.text))
+		case !slices.Contains(s.attributes, t.text):
+			s.unseen("what %q in its script does is not known", cut(t.text))
+		case !next.is("(") && !slices.Contains(uncalled[s.l], t.text), next.is("=") && t.text != "exitCode":
+			s.unseen("its script may give %q another meaning", cut(t.text))
 		}
 	case t.text == "import":
 		s.importing(i+1, dir)
 	case t.text == "print" && s.l == pythonText:
 		s.printing(i+1, "json", "dumps")
 	case s.l == pythonText && slices.Contains(modules, t.text):
+		if s.bound[t.text] {
+			s.unseen("its script may give %q another meaning", cut(t.text))
+		}
 	case !slices.Contains(s.words, t.text) && !s.bound[t.text]:
-		s.unsure("what %q in its script does is not known", cut(t.text))
+		s.unseen("what %q in its script does is not known", cut(t.text))
 	}
 }
 
 // importing follows an import to its end.
 func (s *simpleScript) importing(i int, dir string) {
 	for ; slices.Contains(modules, s.at(i).text); i += 2 {
-		if s.at(i).text != "sys" && !s.alone && s.shadowed(dir) {
-			s.unsure("a module of the project's may stand for %s", s.at(i).text)
+		if s.at(i).text != "sys" && !s.alone {
+			if s.runs = true; s.shadowed(dir) {
+				s.unseen("a module of the project's may stand for %s", s.at(i).text)
+			}
 		}
 		if !s.at(i + 1).is(",") {
 			return
 		}
 	}
-	s.unsure("it takes in %q", cut(s.at(i).text))
-}
-
-// shadowed reports whether something may lie beside a script that Python takes for
-// one of its own modules.
-func (p project) shadowed(dir string) bool {
-	if p.names == nil {
-		return true
-	}
-	names, ok := p.names(dir)
-	return !ok || slices.ContainsFunc(names, func(name string) bool {
-		module, _, _ := strings.Cut(name, ".")
-		return slices.Contains(shadowing, module)
-	})
+	s.unseen("it takes in %q", cut(s.at(i).text))
 }
 
 // printing looks at the arguments of what prints, whose bracket opens at a place: a
@@ -149,6 +148,9 @@ func (s *simpleScript) printing(open int, module, function string) {
 	first, next := s.at(open+1), s.at(open+2)
 	if first.kind == textToken && (next.is(",") || open+2 == end) {
 		text := first.text
+		if s.l == nodeText && next.is(",") && strings.Contains(text, "%") {
+			text = unplain // it is a form for the others
+		}
 		if next.is(",") {
 			text += unplain
 		}

@@ -73,11 +73,19 @@ type textReader struct {
 	says  []*node
 	doubt string
 	own   map[string][]functionBody // functions that the shell text declares
+	// runs: a file of the project's is run, as it is now; changes: and something may
+	// write files before that.
+	runs, changes bool
 }
 
 func newTextReader(p project) *textReader { return &textReader{project: p, read: map[string]bool{}} }
 
-func (r *textReader) seen() hookText { return hookText{r.all.String(), r.says, r.doubt} }
+func (r *textReader) seen() hookText {
+	if r.runs && r.changes {
+		r.unsure("it may change a file before it runs it")
+	}
+	return hookText{r.all.String(), r.says, r.doubt}
+}
 
 func (r *textReader) write(text string) { r.all.WriteString(text + "\n") }
 
@@ -89,14 +97,20 @@ func (r *textReader) unsure(format string, args ...any) {
 	}
 }
 
+// unseen is unsure of what may do anything, and write files too.
+func (r *textReader) unseen(format string, args ...any) {
+	r.changes = true
+	r.unsure(format, args...)
+}
+
 // add takes in a text of a language, which lies in a directory.
 func (r *textReader) add(text string, l language, dir string, s streams) {
 	r.write(text)
 	switch l {
-	case shellText:
-		r.shell(text, s)
+	case shellText, posixText:
+		r.shell(text, l, s)
 	case otherText:
-		r.unsure("it runs a program in another language than shell, Python or JavaScript")
+		r.unseen("it runs a program in another language than shell, Python or JavaScript")
 	default:
 		r.simple(text, l, dir)
 	}
@@ -132,7 +146,8 @@ func plainBeginning(text string) bool {
 type language string
 
 const (
-	shellText  language = "shell"
+	shellText  language = "bash"
+	posixText  language = "sh" // which may be dash, bash or another
 	pythonText language = "python"
 	nodeText   language = "node"
 	jqText     language = "jq"
@@ -154,42 +169,58 @@ func languageOf(interpreter, name, first string) language {
 		return pythonText
 	case interpreter == "node", interpreter == "" && nodeShebang.MatchString(first):
 		return nodeText
-	case isShell(interpreter), interpreter == "" && (shellShebang.MatchString(first) || !strings.HasPrefix(first, "#!") && path.Ext(name) == ".sh"):
+	case interpreter == "bash", interpreter == ".", interpreter == "source", interpreter == "" && bashShebang.MatchString(first):
 		return shellText
+	case interpreter == "sh", interpreter == "dash", interpreter == "" && (shShebang.MatchString(first) || !strings.HasPrefix(first, "#!") && path.Ext(name) == ".sh"):
+		return posixText
 	}
 	return otherText
 }
 
 var (
-	shellShebang  = regexp.MustCompile(`\A#!(?:/usr)?/bin/(?:env +)?(?:ba|da|z)?sh(?: -[eux]+)?\s*\z`)
+	bashShebang   = regexp.MustCompile(`\A#!(?:/usr)?/bin/(?:env +)?bash(?: -[eux]+)?\s*\z`)
+	shShebang     = regexp.MustCompile(`\A#!(?:/usr)?/bin/(?:env +)?(?:da)?sh(?: -[eux]+)?\s*\z`)
 	pythonShebang = regexp.MustCompile(`\A#!(?:/usr)?/bin/(?:env +)?python[0-9.]*\s*\z`)
 	nodeShebang   = regexp.MustCompile(`\A#!(?:/usr)?/bin/(?:env +)?node\s*\z`)
 )
 
-// inline is the option after which an interpreter takes its script.
-var inline = map[string]string{"bash": "-c", "sh": "-c", "dash": "-c", "zsh": "-c", "python": "-c", "python3": "-c", "node": "-e", "perl": "-e", "ruby": "-e"}
-
-func isShell(program string) bool {
-	return slices.Contains([]string{"bash", "sh", "dash", "zsh", ".", "source"}, program)
+// interpreter is how a program takes a script.
+type interpreter struct {
+	inline string         // the option whose next word is the script
+	plain  *regexp.Regexp // options that leave what the script prints, and which word it is; nil: none
 }
 
-// plainOptions leave the word after them to be the script.
-var plainOptions = regexp.MustCompile(`\A-[uBEIsSxev]+\z`)
+// interpreters are what is known to run scripts. An option has another meaning for
+// each: -x skips a line of Python, -s of a shell makes it read standard input.
+var (
+	shellOptions = regexp.MustCompile(`\A-[eux]+\z`)
+	interpreters = map[string]interpreter{
+		"bash": {"-c", shellOptions}, "sh": {"-c", shellOptions}, "dash": {"-c", shellOptions}, "zsh": {"-c", nil},
+		"python": {"-c", pythonOptions}, "python3": {"-c", pythonOptions},
+		"node": {"-e", nil}, "perl": {"-e", nil}, "ruby": {"-e", nil},
+	}
+	pythonOptions = regexp.MustCompile(`\A-[uBEIsS]+\z`)
+)
+
+func isShell(program string) bool {
+	return slices.Contains([]string{"bash", "sh", "dash", "zsh"}, program)
+}
 
 // interpreted follows an interpreter to its script; fed: what stands in its own
 // line for standard input.
 func (r *textReader) interpreted(program string, args []string, fed *string, s streams) {
+	how := interpreters[program]
 	for i, arg := range args {
 		switch {
-		case arg == inline[program] && i+1 < len(args) && known(args[i+1]):
+		case arg == how.inline && i+1 < len(args) && known(args[i+1]):
 			r.add(args[i+1], languageOf(program, "", ""), ".", s)
 			return
-		case plainOptions.MatchString(arg):
+		case how.plain != nil && how.plain.MatchString(arg):
 		case arg == "-" && fed != nil:
 			r.fed(program, *fed, s)
 			return
-		case strings.HasPrefix(arg, "-") || !known(arg):
-			r.unsure("what %s runs is not seen", program)
+		case strings.HasPrefix(arg, "-"), strings.HasPrefix(arg, "+"), !known(arg):
+			r.unseen("what %s runs is not seen", program)
 			return
 		default:
 			r.file(arg, program, s)
@@ -197,7 +228,7 @@ func (r *textReader) interpreted(program string, args []string, fed *string, s s
 		}
 	}
 	if fed == nil {
-		r.unsure("what %s runs is not seen", program)
+		r.unseen("what %s runs is not seen", program)
 		return
 	}
 	r.fed(program, *fed, s)
@@ -206,7 +237,7 @@ func (r *textReader) interpreted(program string, args []string, fed *string, s s
 // fed takes in a script that an interpreter reads from its standard input.
 func (r *textReader) fed(program, text string, s streams) {
 	if !known(text) {
-		r.unsure("what %s runs is put together as the hook runs", program)
+		r.unseen("what %s runs is put together as the hook runs", program)
 		return
 	}
 	r.add(text, languageOf(program, "", ""), ".", s)
@@ -225,9 +256,10 @@ func (r *textReader) file(name, interpreter string, s streams) {
 		text, ok = r.script(name)
 	}
 	if !ok || !known(text) {
-		r.unsure("%q, which it runs, cannot be read here", cut(visibleWord(name)))
+		r.unseen("%q, which it runs, cannot be read here", cut(visibleWord(name)))
 		return
 	}
+	r.runs = true
 	first, _, _ := strings.Cut(text, "\n")
 	alone := r.alone
 	r.alone = false

@@ -29,11 +29,11 @@ func (r *textReader) call(c *syntax.CallExpr, fed *string, s streams) {
 
 var (
 	// wordless print nothing, or nothing that begins like an object.
-	wordless = strings.Fields(": true false exit return break continue shift wait sleep [ test mkdir rmdir rm touch kill umask")
+	wordless = strings.Fields(": true false exit return break continue shift sleep [ test mkdir rmdir rm touch kill umask")
 	// inShell are commands that change the shell which runs them, or what the words
 	// after them mean there.
 	inShell = strings.Fields(`. source eval exec trap set unset read command builtin alias unalias enable hash shopt mapfile readarray
-		getopts coproc bind complete compopt export declare typeset local readonly cd pushd popd`)
+		getopts coproc bind complete compopt export declare typeset local readonly cd pushd popd wait`)
 )
 
 // program follows a command, which may be a function of the shell's. What an
@@ -58,12 +58,14 @@ func (r *textReader) program(words []string, fed *string, s streams) {
 	if doubt, says := r.doubt, r.says; !s.out && !within && known(name) {
 		defer func() { r.doubt, r.says = doubt, says }()
 	}
-	_, interpreter := inline[name]
+	_, interpreter := interpreters[name]
 	switch {
 	case !known(name):
-		r.unsure("which program it runs is only known then")
+		r.unseen("which program it runs is only known then")
 	case within:
 		r.builtin(name, args, fed, s)
+	case (name == "[" || name == "test") && slices.Contains(args, "-v"): // whose subscript may be a command
+		r.unseen(computes)
 	case slices.Contains(wordless, name):
 	case name == "echo":
 		r.echo(args)
@@ -84,7 +86,7 @@ func (r *textReader) program(words []string, fed *string, s streams) {
 	case strings.Contains(name, "/"):
 		r.file(words[0], "", s)
 	default:
-		r.unsure("what %q prints is not known", cut(name))
+		r.unseen("what %q prints is not known", cut(name))
 	}
 }
 
@@ -100,7 +102,7 @@ func (r *textReader) builtin(name string, args []string, fed *string, s streams)
 	switch {
 	case (name == "." || name == "source") && first != "":
 		r.file(first, name, s)
-		r.unsure("it takes in %q, which may change what follows", cut(visibleWord(first)))
+		r.unseen("it takes in %q, which may change what follows", cut(visibleWord(first)))
 	case name == "exec" && first != "" && !strings.HasPrefix(first, "-"):
 		r.program(args, fed, s)
 	case name == "trap" && first != "" && known(first):
@@ -108,9 +110,9 @@ func (r *textReader) builtin(name string, args []string, fed *string, s streams)
 		r.trapped(first)
 	case name == "set" && first != "" && !slices.ContainsFunc(args, unlikeShellOption):
 	case (name == "read" || name == "unset") && !slices.ContainsFunc(args, unlikeVariable):
-	case name == "command" && first == "-v":
+	case name == "command" && first == "-v", name == "wait" && first == "":
 	default:
-		r.unsure("%s is not followed", name)
+		r.unseen("%s is not followed", name)
 	}
 }
 

@@ -26,16 +26,23 @@ type functionBody struct {
 
 // shell looks at every command of a shell text. What it does not know by name, of
 // the language or of programs, may print anything.
-func (r *textReader) shell(text string, s streams) {
+func (r *textReader) shell(text string, l language, s streams) {
 	file, err := parseBash(text)
 	if err != nil {
-		r.unsure("it is shell that cannot be read")
+		r.unseen("it is shell that cannot be read")
+		return
+	}
+	if l == posixText && !alikeInShells(text, file) {
+		r.unseen("it is shell that sh may read otherwise than bash")
 		return
 	}
 	outer := r.own
 	r.own = map[string][]functionBody{}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
+			if strings.Contains(f.Name.Value, "/") {
+				r.unseen("it has a function by the name of a file")
+			}
 			r.own[f.Name.Value] = append(r.own[f.Name.Value], functionBody{f.Body, map[streams]bool{}})
 		}
 		return true
@@ -97,25 +104,33 @@ func (r *textReader) stmt(stmt *syntax.Stmt, s streams) {
 	case *syntax.DeclClause:
 		r.declaration(c, s)
 	default:
-		r.unsure("it has shell in it that is not followed")
+		r.unseen("it has shell in it that is not followed")
 	}
 }
 
 // inner follows the commands that stand in words. Their output is a part of a word.
 func (r *textReader) inner(n syntax.Node, s streams) {
 	syntax.Walk(n, func(n syntax.Node) bool {
+		r.numbers(n)
 		switch c := n.(type) {
 		case *syntax.CmdSubst:
 			r.stmts(c.Stmts, streams{err: s.err})
 			return false
 		case *syntax.ProcSubst:
-			r.stmts(c.Stmts, streams{err: s.err})
+			s := s
+			if c.Op == syntax.CmdIn {
+				s.out = false
+			}
+			r.stmts(c.Stmts, s) // what is written to it has the output of where it stands
 			return false
 		case *syntax.Assign:
 			r.sets(c.Name)
 		case *syntax.ParamExp:
 			if c.Exp != nil && (c.Exp.Op == syntax.AssignUnset || c.Exp.Op == syntax.AssignUnsetOrNull) {
 				r.sets(c.Param)
+			}
+			if c.Excl || c.Exp != nil && c.Exp.Op == syntax.OtherParamOps {
+				r.unseen("it works out what a variable holds")
 			}
 		}
 		return true
@@ -162,13 +177,18 @@ func (r *textReader) redirected(redirs []*syntax.Redirect, s streams) (_ streams
 		}
 		to, both := false, false
 		switch d.Op {
-		case syntax.Hdoc, syntax.DashHdoc:
-			fed = new(spelled(d.Hdoc))
-			continue
-		case syntax.WordHdoc:
-			fed = new(spelled(d.Word))
-			continue
-		case syntax.RdrIn:
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrIn:
+			if number != "" && number != "0" {
+				r.unsure("it moves its inputs about")
+			}
+			switch d.Op { // the last one counts
+			case syntax.RdrIn:
+				fed = nil
+			case syntax.WordHdoc:
+				fed = new(spelled(d.Word))
+			default:
+				fed = new(spelledParts(d.Hdoc.Parts, false))
+			}
 			continue
 		case syntax.RdrAll, syntax.AppAll:
 			to, both = r.opened(d.Word, s), true
@@ -208,7 +228,9 @@ func (r *textReader) opened(w *syntax.Word, s streams) bool {
 	case name == "/dev/stderr":
 		return s.err
 	case !known(name), deviceFile.MatchString("/" + path.Clean(name)):
-		r.unsure("it writes to a file that may be its standard output")
+		r.unseen("it writes to a file that may be its standard output")
+	default:
+		r.changes = true
 	}
 	return false
 }
@@ -225,7 +247,27 @@ func spelled(w *syntax.Word) string {
 	if w == nil {
 		return ""
 	}
+	if maybeSeveral(w.Parts) {
+		return unplain
+	}
 	return spelledParts(w.Parts, false)
+}
+
+// maybeSeveral reports whether a shell may make several words of one, or another: by
+// braces with a comma or two dots in them, which quotes may stand between, or a tilde.
+func maybeSeveral(parts []syntax.WordPart) bool {
+	open, list, first := false, false, true
+	for _, part := range parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			if first && strings.HasPrefix(lit.Value, "~") {
+				return true
+			}
+			open = open || strings.Contains(lit.Value, "{")
+			list = list || strings.Contains(lit.Value, ",") || strings.Contains(lit.Value, ".")
+		}
+		first = false
+	}
+	return open && list
 }
 
 func spelledParts(parts []syntax.WordPart, quoted bool) string {
