@@ -385,7 +385,9 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 	if failure != nil {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
-	e.missed, e.hearsay = s.missed(j, in.Hook, e)
+	if _, ended := e.ended(); ended {
+		e.lacked = s.missed(j, in.Hook, e)
+	}
 	v := judge(in.Hook, in.Event.Name, e)
 	v.Evidence.Workspace = string(r.seen(s))
 	return v

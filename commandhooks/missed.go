@@ -2,9 +2,7 @@ package commandhooks
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
-	"maps"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,24 +12,50 @@ import (
 	"stopgate/gate"
 )
 
-// missed says what the hook wanted and could not find since it does not see its
-// agent's files, by what it and its interpreters said. Then its end, whatever it
-// is, is no verdict: a hook that does not see the project and says that a file of
-// it is not there may have refused for that, or had no objection for that. One that
-// says so of its own is not told apart; what helps is the same.
+// lack is what a hook wants, as its text or its own words say, and does not find
+// where hooks run.
+type lack struct {
+	code   gate.FailureCode
+	clause string // who wants it: its command, or what the hook said
+	gate.Unseen
+}
+
+// failure is a lack as why there is no verdict, behind what is said of the hook.
+func (l *lack) failure(of string) *gate.Failure {
+	return failed(l.code, "%s: %s, and %s", of, l.clause, l.Why)
+}
+
+// settled is what a verdict comes to of a hook that wanted what it could not see; nil:
+// it is not known to.
+//
+// What the hook says may be its agent's words, whatever they look like, so that they
+// take nothing away that stands against the agent: a refusal counts, and so does what
+// the agent is told, unless the hook's owner wants a block where it has no verdict.
+// No objection is none of a hook that could not look, and by that the agent gains
+// nothing (docs/decisions/0010).
+func (l *lack) settled(h *gate.Hook, v gate.Verdict) gate.Verdict {
+	if l == nil {
+		return v
+	}
+	tells := v.AdditionalContext != "" || v.Has(gate.HaltRequested)
+	if v.Outcome == gate.NoVerdict || v.Outcome == gate.Allow && (!tells || h.FailMode == gate.FailBlock) {
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: l.failure("the hook's end is no verdict")}
+	}
+	v.Notes = append(v.Notes, gate.FileMissing)
+	return v
+}
+
+// missed is what the hook wanted and could not find since it does not see its
+// agent's files, by what it and its interpreters said; nil: nothing, or that is no
+// doing of the gate's. One that says so of its own is not told apart; what helps is
+// the same.
 //
 // A hook that does see its project is believed, but of files that it names itself
 // and that a link or .. leads to, out of what is mounted, and of files elsewhere if
 // that is its last word, and it failed.
-//
-// hearsay: the agent may have had the hook say so, as one does that repeats what it
-// refuses. Then nothing but a refusal is to be believed.
-func (s sight) missed(j job, h *gate.Hook, e ending) (failure *gate.Failure, hearsay bool) {
-	if _, ended := e.ended(); !ended || j.rooted {
-		return nil, false
-	}
-	if h.Dialect == gate.Azure && j.cwd == "" { // its scripts come with it, and there is no project
-		return nil, false
+func (s sight) missed(j job, h *gate.Hook, e ending) *lack {
+	if j.rooted || h.Dialect == gate.Azure && j.cwd == "" { // azure's scripts come with it, and there is no project
+		return nil
 	}
 	said := e.stderr.kept
 	if out := bytes.TrimSpace(e.stdout.kept); e.code != 0 && !bytes.HasPrefix(out, []byte("{")) {
@@ -41,138 +65,35 @@ func (s sight) missed(j job, h *gate.Hook, e ending) (failure *gate.Failure, hea
 	text := strings.Join(append([]string{j.script, j.inline}, h.Args...), "\n")
 	own := ownPaths(text)
 	lines := strings.Split(strings.TrimSpace(clean(said)), "\n")
-	heard, left := "", maxWants
 	for i, line := range lines {
 		w, ok := wanted(line)
-		if !ok || left == 0 {
+		if !ok {
 			continue
 		}
 		w.text, w.own, w.fatal = text, own, e.code != 0 && i == len(lines)-1
-		why := s.ours(w)
-		if why == "" {
-			continue
-		}
-		if heard == "" {
-			heard = letters(spoken(h.Dialect, j.stdin))
-		}
-		left--
-		found := failed(gate.ScriptMissing, "the hook's end is no verdict: it says %q, and %s", head(strings.TrimSpace(line), 200), why)
-		if !s.repeats(w, heard) {
-			return found, false
-		}
-		failure, hearsay = cmp.Or(failure, found), true
-	}
-	return failure, hearsay
-}
-
-// maxWants is how many lines are compared with what the agent said, which may be long.
-const maxWants = 16
-
-// repeats reports whether the agent may have had the hook say so: heard, the
-// letters of what it says in the event, has the same words in it, or a name of the
-// path; or the path's last name is none of the hook's own, so that it was made of
-// something else. Where the hook reads what its event does not have as it is, that
-// cannot be told.
-func (s sight) repeats(w want, heard string) bool {
-	says := func(text string) bool { return strings.Contains(heard, letters(text)) }
-	switch {
-	case says(w.words), readsElse.MatchString(w.text):
-		return true
-	case w.unnamed:
-		return goesElsewhere.MatchString(w.text)
-	case w.path == s.cwd, w.path == s.project:
-		return says(w.path) && !namesProject.MatchString(w.text)
-	}
-	path := s.below(w.path)
-	if w.joined {
-		path = startsIn.ReplaceAllString(path, "")
-	}
-	names := strings.Split(path, "/")
-	last := names[len(names)-1]
-	return says(last) || !w.ownName(last) || slices.ContainsFunc(names, func(name string) bool { return letters(name) != "" && says(name) })
-}
-
-var (
-	// readsElse is in a hook's text that reads the conversation, or decodes what the
-	// event has.
-	readsElse = regexp.MustCompile(`(?i)transcript|execution_summary|base(?:16|32|64|85)|b(?:16|32|64)decode|xxd|decode|unquote|unescape|unhex|fromhex|fromjson|openssl|%b`)
-	// namesProject is the directory of the project as a word of the hook's.
-	namesProject = regexp.MustCompile(`\$\{?\w*PROJECT_DIR\}?(?:["'\s;&|)]|$)`)
-	// startsIn is where hooks start that do not see where the agent works.
-	startsIn = regexp.MustCompile(`^/(?:.*/)?tmp/`)
-	// goesElsewhere is in one that enters a directory, which the event may have named.
-	goesElsewhere = regexp.MustCompile(`\b(?:cd|pushd|chdir|cwd)\b|\s-C\b`)
-)
-
-// below is a path as it is from the project or the working directory, where it
-// lies in one.
-func (s sight) below(path string) string {
-	for _, dir := range []string{s.project, s.cwd} {
-		if rel, err := filepath.Rel(dir, path); filepath.IsAbs(dir) && err == nil && within(path, dir) {
-			return rel
+		if why := s.ours(w); why != "" {
+			return w.heard(line, why)
 		}
 	}
-	return path
-}
-
-// hostsOwn are members of an event that its host says, not the agent.
-var hostsOwn = []string{"cwd", "hook_event_name", "session_id", "transcript_path", "agent_transcript_path", "execution_summary", "permission_mode"}
-
-// spoken are the texts of an event's JSON that the agent may have said, or all of
-// it if it is none. What a hook of AX Code is told is all the agent's.
-func spoken(d gate.Dialect, event []byte) string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(event, &members) != nil {
-		return string(event)
-	}
-	var b strings.Builder
-	if d == gate.AXCode {
-		texts(event, &b)
-		return b.String()
-	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if !slices.Contains(hostsOwn, name) {
-			texts(members[name], &b)
-		}
-	}
-	return b.String()
-}
-
-// texts writes those of a JSON value, names of members included.
-func texts(value json.RawMessage, to *strings.Builder) {
-	for d := json.NewDecoder(bytes.NewReader(value)); ; {
-		token, err := d.Token()
-		if err != nil {
-			return // io.EOF: the value is whole
-		}
-		if text, ok := token.(string); ok {
-			to.WriteString(text)
-		}
-	}
-}
-
-// letters are a text's own, which are left of it whatever a shell does to it on its
-// way through a hook.
-func letters(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		case r >= 'a' && r <= 'z':
-			return r
-		}
-		return -1
-	}, text)
+	return nil
 }
 
 // maxSaid is how many of the last bytes that a hook said are looked through.
 const maxSaid = 64 << 10
 
+// heard is the lack that a line tells of.
+func (w want) heard(line, why string) *lack {
+	u := gate.Unseen{Path: head(w.path, 200), Said: head(strings.TrimSpace(line), 200), Why: why}
+	if w.unnamed {
+		u.Path = ""
+	}
+	return &lack{code: gate.ScriptMissing, clause: fmt.Sprintf("it says %q", u.Said), Unseen: u}
+}
+
 // want is a path that a hook said is not there.
 type want struct {
 	path    string
 	unnamed bool     // it did not say which
-	words   string   // in which it said so
 	joined  bool     // said by a program that puts the directory it is in before a path
 	text    string   // the hook's own
 	own     []string // what may be paths in it
@@ -195,6 +116,17 @@ func (w want) ownName(name string) bool {
 func endsIn(word, path string) bool {
 	word = strings.TrimLeft(strings.TrimRight(word, "}"), "-") // of ${X:-path}
 	return word == path || !filepath.IsAbs(path) && strings.HasSuffix(word, "/"+path)
+}
+
+// below is a path as it is from the project or the working directory, where it
+// lies in one.
+func (s sight) below(path string) string {
+	for _, dir := range []string{s.project, s.cwd} {
+		if rel, err := filepath.Rel(dir, path); filepath.IsAbs(dir) && err == nil && within(path, dir) {
+			return rel
+		}
+	}
+	return path
 }
 
 // ours says why the hook did not find it; empty: by no doing of the gate's.
@@ -227,9 +159,9 @@ func wanted(line string) (want, bool) {
 		if found == nil {
 			continue
 		}
-		w := want{path: ".", unnamed: len(found) == 1, words: found[0], joined: joins.MatchString(line)}
-		if len(found) > 1 {
-			w.path, w.words = strings.TrimPrefix(found[1], "file://"), strings.Replace(found[0], found[1], "", 1)
+		w := want{path: ".", unnamed: len(found) == 1, joined: joins.MatchString(line)}
+		if !w.unnamed {
+			w.path = strings.TrimPrefix(found[1], "file://")
 		}
 		return w, true
 	}

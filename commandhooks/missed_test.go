@@ -1,6 +1,10 @@
 package commandhooks
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,8 +12,8 @@ import (
 	"stopgate/gate"
 )
 
-// However a script that the sandbox does not have is named, it is neither a block
-// of every call nor an allow that says nothing of what is missing.
+// However a script that the sandbox does not have is named, the verdict says that it
+// is missing: as why there is none, or beside a refusal.
 func TestAScriptThatHooksDoNotSeeHoweverItIsNamed(t *testing.T) {
 	_, project := hookedProject(t)
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
@@ -54,7 +58,7 @@ func TestAScriptThatHooksDoNotSeeHoweverItIsNamed(t *testing.T) {
 			`bash <(cat hooks/no.sh)`,
 			`trap 'python3 hooks/no.py' EXIT`,
 		} {
-			if v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse)); told(v) != "no_verdict script_missing" && told(v) != "no_verdict interpreter_missing" {
+			if v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse)); told(v) != "no_verdict script_missing" && told(v) != "no_verdict interpreter_missing" && !v.Has(gate.FileMissing) {
 				t.Errorf("%s: got %.120s", line, show(v))
 			}
 		}
@@ -98,113 +102,83 @@ func TestALinkedScriptThatTheSandboxDoesNotHold(t *testing.T) {
 	}
 }
 
-// A hook that reads the file that a call is about, and refuses what it cannot read,
-// is heard, whatever the agent calls a file that is not there: no path of its
-// choosing is taken for one that the hook names.
-func TestTheAgentCannotVoidARefusalByAPath(t *testing.T) {
-	root, project := hookedProject(t)
-	opt := Options{Workspace: Workspace{Access: ReadOnly, Roots: []string{root}}}
-	everyMode(t, opt, func(t *testing.T, r *Runner) {
-		const reads = `f=$(jq -r .tool_input.file_path); head -c1 "$f" >/dev/null || exit 2; `
-		for line, paths := range map[string][]string{
-			reads + `bash "$CLAUDE_PROJECT_DIR/hooks/yes.sh"`:    {"/elsewhere", "/hooks", "/hooks/yes.sh", "/h"},
-			`mkdir -p "$HOME/.cache"; ` + reads + `exit 0`:       {"/elsewhere", "/nowhere/jq", "/nowhere/d", "/nowhere/."},
-			`[ -d ~/.x ]; ` + reads + `exit 0`:                   {"/nowhere/head"},
-			`touch /var/tmp/seen 2>/dev/null; ` + reads + `exit`: {"/var/tm"},
+// An agent may have a hook say anything: what it repeats, makes of the agent's words,
+// or reads from what the agent wrote elsewhere. A refusal stands all the same, and the
+// record says what it may have come of.
+func TestARefusalIsNotVoidedByWhatWasSaid(t *testing.T) {
+	_, project := hookedProject(t)
+	const said = `hooks/yes.sh: No such file or directory`
+	const field = `x=$(jq -r .tool_input.command); : hooks/yes.sh; `
+	deny := `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"%s","permissionDecisionReason":"no"}}`
+	axCode := func(in *gate.Input) {
+		in.Hook.Dialect, in.Hook.ReadsAnswer, in.Hook.Timeout = gate.AXCode, true, time.Minute
+	}
+	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
+		needsPython(t, r)
+		for _, tt := range []struct {
+			name, line, command, want string
+			change                    func(*gate.Input)
+		}{
+			{"repeated", field + `echo "no: $x" >&2; exit 2`, said, "block", ofClaudeCode},
+			{"backwards", field + `rev <<<"$x" >&2; exit 2`, backwards(said), "block", ofClaudeCode},
+			{"by other letters", field + `tr a-zA-Z n-za-mN-ZA-M <<<"$x" >&2; exit 2`, rotated(said), "block", ofClaudeCode},
+			{"in base64", field + `base64 -d <<<"$x" >&2; exit 2`, base64.StdEncoding.EncodeToString([]byte(said)), "block", ofClaudeCode},
+			{"in pieces", field + `printf %s "${x#*,}" "${x%%,*}" >&2; exit 2`, said[9:] + "," + said[:9], "block", ofClaudeCode},
+			{"of another kind", field + `tr a-z n-za-m <<<"$x" >&2; exit 2`, rotated(`not a git repository`), "block", ofClaudeCode},
+			{"a file's name", field + `head -c1 "$(rev <<<"$x")" || exit 2`, backwards("hooks/yes.sh"), "block", ofClaudeCode},
+			{"what it should look at", field + `grep -q ok "$(rev <<<"$x")" || exit 2`, backwards(project + "/hooks/yes.sh"), "block", ofClaudeCode},
+			{"JSON", field + `rev <<<"$x" >&2; echo '{"decision":"block","reason":"no"}'`, backwards(said), "block", ofClaudeCode},
+			{"a deny", field + `rev <<<"$x" >&2; echo '` + fmt.Sprintf(deny, "deny") + `'`, backwards(said), "block", ofClaudeCode},
+			{"a question", field + `rev <<<"$x" >&2; echo '` + fmt.Sprintf(deny, "ask") + `'`, backwards(said), "ask", ofClaudeCode},
+			{"of azure", field + `rev <<<"$x" >&2; exit 2`, backwards(said), "block", func(*gate.Input) {}},
+			{"JSON of azure", field + `rev <<<"$x" >&2; echo '{"ok":false,"reason":"no"}'`, backwards(said), "block", func(*gate.Input) {}},
+			{"of the Gemini API", field + `rev <<<"$x" >&2; echo '{"decision":"deny","reason":"no"}'`, backwards(said), "block",
+				func(in *gate.Input) { inline(in); in.Hook.Dialect = gate.Antigravity }},
+			{"of AX Code", field + `rev <<<"$x" >&2; exit 2`, backwards(said), "block", func(in *gate.Input) { inline(in); axCode(in) }},
+			{"of AX Code, on failure", field + `rev <<<"$x" >&2; exit 1`, backwards(said), "block",
+				func(in *gate.Input) {
+					inline(in)
+					axCode(in)
+					in.Hook.ReadsAnswer, in.Hook.BlockOnFailure = false, true
+				}},
+			{"its own want of a file", `x=1; cat docs/rules.md >&2; exit 2`, `ls`, "block", ofClaudeCode},
+			{"its interpreter's", `true; f() { python3 hooks/no.py; }; f`, `ls`, "block", ofClaudeCode},
 		} {
-			for _, path := range paths {
-				payload := `{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"` + path + `"}}`
-				v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(payload)))
-				if v.Outcome != gate.Block {
-					t.Errorf("%s: %s: got %.200s", line, path, show(v))
-				}
+			payload, err := json.Marshal(map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": map[string]string{"command": tt.command}})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-	})
-}
-
-// Nor by any other text of an event that reaches a path which is not there, whether
-// the hook sees the project or not: as it stands, joined with what the hook puts
-// before or behind it, or decoded.
-func TestTheAgentCannotVoidARefusalByAnyText(t *testing.T) {
-	root, project := hookedProject(t)
-	const needs = `bash "$CLAUDE_PROJECT_DIR/hooks/yes.sh"` // so that there are names of the hook's own
-	field := func(name string) string { return `f=$(jq -r .tool_input.` + name + `); ` }
-	for _, opt := range []Options{{}, {Workspace: Workspace{Access: ReadOnly, Roots: []string{root}}}} {
-		everyMode(t, opt, func(t *testing.T, r *Runner) {
-			needsPython(t, r)
-			for _, tt := range []struct{ name, line, input string }{
-				{"relative", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"hooks/yes"}`},
-				{"the name of the hook's script", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"elsewhere/yes.sh"}`},
-				{"below the project", field("p") + `head -c1 "$CLAUDE_PROJECT_DIR/$f" || exit 2; ` + needs, `{"p":"x/yes.sh"}`},
-				{"the project itself", field("p") + `head -c1 "$f/" || exit 2; ` + needs, `{"p":"` + project + `x"}`},
-				{"the working directory", field("p") + `ls "$f"; grep -q ok /dev/null || exit 2; ` + needs, `{"p":"` + project + `"}`},
-				{"the directory of a file in it", field("p") + `ls "${f%/*}"; grep -q ok /dev/null || exit 2; ` + needs, `{"p":"` + project + `/x"}`},
-				{"through ..", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"/nowhere/../hooks/yes.sh"}`},
-				{"made plain", field("p") + `head -c1 "$(realpath -m "$f")" || exit 2; ` + needs, `{"p":"` + project + `/x/../yes.sh"}`},
-				{"a part of it", field("p") + `ls "${f%/*}" || exit 2; ` + needs, `{"p":"/nowhere/hooks/x"}`},
-				{"its directory", field("p") + `x=1; cd "$f" || exit 2; ` + needs, `{"p":"/nowhere/hooks"}`},
-				{"a name of the hook's in it", field("p") + `x=1; head -c1 "$f/yes.sh" || exit 2; ` + needs, `{"p":"nowhere"}`},
-				{"an end of the hook's", field("p") + `head -c1 "$f.allow" || exit 2; ` + needs, `{"p":"f"}`},
-				{"without its end", field("p") + `head -c1 "${f%.*}_test.sh" || exit 2; ` + needs, `{"p":"yes.x"}`},
-				{"with odd letters", field("p") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"h\u00e9\nooks/yes.sh"}`},
-				{"in base64", field("p") + `head -c1 "$(base64 -d <<<"$f")" || exit 2; ` + needs, `{"p":"aG9va3MveWVz"}`},
-				{"in base64, the hook's own name", field("p") + `head -c1 "$(base64 -d <<<"$f")" || exit 2; ` + needs, `{"p":"eC95ZXMuc2g="}`},
-				{"in hexadecimal digits", field("p") + `head -c1 "$(printf %b "$f")" || exit 2; ` + needs, `{"p":"\\x78\\x2fyes.\\x73h"}`},
-				{"in a text of JSON", field("p | fromjson | .q") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"{\"q\":\"x\\u002f\\u0079es.sh\"}"}`},
-				{"of a URL", `python3 -c '
-import json, sys, urllib.parse
-open(urllib.parse.unquote(json.load(sys.stdin)["tool_input"]["p"]))' || exit 2; ` + needs, `{"p":"%78%2f%79es.sh"}`},
-				{"two of them", field("p") + field("q") + `head -c1 "$f" || exit 2; ` + needs, `{"p":"x/yes.sh"}`},
-			} {
-				payload := `{"hook_event_name":"PreToolUse","cwd":"` + project + `","tool_name":"Write","tool_input":` + tt.input + `}`
-				v := ask(t, r, `exec 3</dev/stdin; jq() { command jq "$@" </dev/fd/3; }; `+tt.line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(payload)))
+			v := ask(t, r, tt.line, tt.change, in(project), on(gate.PreToolUse), withContext(payload))
+			if tt.name == "what it should look at" && r.status.Mode == Process { // which sees it by its whole path
 				if v.Outcome != gate.Block {
 					t.Errorf("%s: got %.300s", tt.name, show(v))
 				}
-			}
-			for name, payload := range map[string]string{
-				"a tool's result":  `{"tool_name":"Bash","tool_response":{"stdout":"x/yes.sh"}}`,
-				"a prompt":         `{"prompt":"see x/yes.sh"}`,
-				"its conversation": `{"transcript_path":"/nowhere/yes.sh"}`,
-			} {
-				line := `f=$(jq -r '.tool_response.stdout // .prompt // .transcript_path'); head -c1 "${f#see }" || exit 2; ` + needs
-				if v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PostToolUse), withContext([]byte(payload))); v.Outcome != gate.Block {
-					t.Errorf("%s: got %.300s", name, show(v))
-				}
-			}
-			// Arguments of AX Code's are all the agent's, whatever they are called.
-			v := ask(t, r, `f=$(jq -r .cwd); head -c1 "$f" || exit 2; bash hooks/yes.sh`, inline, in(project), on(gate.PreToolUse), withContext([]byte(`{"cwd":"x/yes.sh"}`)),
-				func(in *gate.Input) {
-					in.Hook.Dialect, in.Hook.ReadsAnswer, in.Hook.Timeout = gate.AXCode, true, time.Minute
-				})
-			if v.Outcome != gate.Block {
-				t.Errorf("AX Code: got %.300s", show(v))
-			}
-		})
-	}
-}
-
-// What the agent says of other things does not keep a hook that could not refuse
-// from being told from one that did.
-func TestAMissingScriptIsToldWhateverTheAgentDoes(t *testing.T) {
-	_, project := hookedProject(t)
-	payload := `{"session_id":"hooks","transcript_path":"/root/.claude/hooks/no.py","cwd":"` + project + `/hooks","tool_name":"Write","tool_input":{"file_path":"` + project + `/src/a.go"}}`
-	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
-		needsPython(t, r)
-		for _, line := range []string{
-			`x=1; true; python3 .claude/hooks/no.py`,
-			`cat >/dev/null; git diff --quiet || exit 2`,
-			`cat >/dev/null; cd "$CLAUDE_PROJECT_DIR" || exit 2; python3 hooks/none.py`,
-			`cat >/dev/null; python3 "$CLAUDE_PROJECT_DIR/hooks/no.py"`,
-		} {
-			if strings.Contains(line, projectDir) && r.status.Mode != Bubblewrap { // which has it by its whole path
 				continue
 			}
-			v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(payload)))
-			if told(v) != "no_verdict script_missing" {
-				t.Errorf("%s: got %.200s", line, show(v))
+			if string(v.Outcome) != tt.want || !v.Has(gate.FileMissing) {
+				t.Errorf("%s: got %s %v", tt.name, show(v), v.Notes)
+			} else if m := v.Evidence.Missing; m == nil || !strings.Contains(m.Why, "sandbox.workspace") || m.Said == "" {
+				t.Errorf("%s: the record does not say why: %+v", tt.name, m)
 			}
 		}
 	})
+}
+
+func backwards(s string) string {
+	letters := []rune(s)
+	slices.Reverse(letters)
+	return string(letters)
+}
+
+// rotated is s by the letters thirteen places on, as tr makes it back.
+func rotated(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return 'a' + (r-'a'+13)%26
+		case r >= 'A' && r <= 'Z':
+			return 'A' + (r-'A'+13)%26
+		}
+		return r
+	}, s)
 }

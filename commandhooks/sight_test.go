@@ -214,62 +214,61 @@ func TestWhoseFaultAMissingPathIs(t *testing.T) {
 	}
 }
 
-// A hook that says itself that a file is not there: of a project that it does not
-// see that is no verdict, whoever said it; of one that it sees it is its own.
+// A hook that says itself that a file is not there: its refusal counts, with a note
+// where it does not see the project; that it has no objection counts only where it
+// does.
 func TestWhatAHookSaysOfAMissingFile(t *testing.T) {
 	root, project := hookedProject(t)
-	lines := []string{
+	refusals := []string{
 		`echo "docs/rules.md: No such file or directory" >&2; exit 2`,
 		`x=1; cat docs/rules.md; echo '{"decision":"block"}'`,
 		`x=1; cat docs/rules.md 2>&1; exit 2`,
 	}
+	silences := []string{
+		`x=1; cat docs/rules.md; exit 0`,
+		`x=1; cat docs/rules.md; echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'`,
+		`x=1; cat docs/rules.md; exit 1`,
+		`cat hooks/no.sh | bash`,
+	}
+	const context = `x=1; cat docs/rules.md; echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","additionalContext":"c"}}'`
+	failClosed := func(in *gate.Input) { in.Hook.FailMode = gate.FailBlock }
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
-		for _, line := range lines {
-			v := ask(t, r, line, ofClaudeCode, in(project))
-			if told(v) != "no_verdict script_missing" || v.Evidence == nil || !strings.Contains(v.Failure.Message, "sandbox.workspace") {
-				t.Errorf("%s: got %s", line, show(v))
+		for _, line := range refusals {
+			v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse))
+			if m := v.Evidence.Missing; v.Outcome != gate.Block || !v.Has(gate.FileMissing) || m == nil || m.Path != "docs/rules.md" || !strings.Contains(m.Why, "sandbox.workspace") {
+				t.Errorf("%s: got %s %v %+v", line, show(v), v.Notes, m)
 			}
 		}
-		if v := ask(t, r, `echo '{"decision":"block","reason":"docs/x.md: No such file"}'; exit 1`, ofClaudeCode, in(project)); v.Outcome != gate.Block {
-			t.Errorf("an answer: got %s", show(v))
+		for _, line := range silences {
+			v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse))
+			if told(v) != "no_verdict script_missing" || v.Evidence.Missing == nil || !strings.Contains(v.Failure.Message, "sandbox.workspace") || v.Has(gate.FileMissing) {
+				t.Errorf("%s: got %s %v", line, show(v), v.Notes)
+			}
 		}
-		if v := ask(t, r, `cat docs/rules.md; exit 2`, inline, in(""), func(in *gate.Input) { in.Hook.Dialect = gate.Azure }); v.Outcome != gate.Block {
+		if v := ask(t, r, context, ofClaudeCode, in(project), on(gate.PreToolUse)); v.Outcome != gate.Allow || v.AdditionalContext != "c" || !v.Has(gate.FileMissing) {
+			t.Errorf("what the agent is told: got %s %v", show(v), v.Notes)
+		}
+		if v := ask(t, r, context, ofClaudeCode, in(project), on(gate.PreToolUse), failClosed); told(v) != "no_verdict script_missing" {
+			t.Errorf("what the agent is told by a hook that is to fail closed: got %s", show(v))
+		}
+		if v := ask(t, r, `echo '{"decision":"block","reason":"docs/x.md: No such file"}'; exit 1`, ofClaudeCode, in(project)); v.Outcome != gate.Block || v.Has(gate.FileMissing) {
+			t.Errorf("an answer: got %s %v", show(v), v.Notes)
+		}
+		if v := ask(t, r, `cat docs/rules.md; exit 0`, inline, in(""), func(in *gate.Input) { in.Hook.Dialect = gate.Azure }); v.Outcome != gate.Allow || v.Evidence.Missing != nil {
 			t.Errorf("a script of azure's on an event without a directory: got %s", show(v))
 		}
-		if v := ask(t, r, `cat docs/rules.md; kill -9 $$`, ofClaudeCode, in(project)); told(v) != "no_verdict signalled" {
+		if v := ask(t, r, `cat docs/rules.md; kill -9 $$`, ofClaudeCode, in(project)); told(v) != "no_verdict signalled" || v.Evidence.Missing != nil {
 			t.Errorf("killed: got %s", show(v))
 		}
 	})
 	everyMode(t, Options{Workspace: Workspace{Access: ReadOnly, Roots: []string{root}}}, func(t *testing.T, r *Runner) {
-		for _, line := range lines {
-			if v := ask(t, r, line, ofClaudeCode, in(project)); v.Outcome != gate.Block {
-				t.Errorf("in sight: %s: got %s", line, show(v))
+		for _, line := range refusals {
+			if v := ask(t, r, line, ofClaudeCode, in(project)); v.Outcome != gate.Block || len(v.Notes) > 0 || v.Evidence.Missing != nil {
+				t.Errorf("in sight: %s: got %s %v", line, show(v), v.Notes)
 			}
 		}
-	})
-}
-
-// An agent whose words a hook repeats does not make its refusal void, and does not
-// make a pass of one that could not refuse.
-func TestAnAgentThatSaysThatAPathIsNotThere(t *testing.T) {
-	_, project := hookedProject(t)
-	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
-		needsPython(t, r)
-		for _, tt := range []struct{ name, line, said, want string }{
-			{"repeated", `x=$(cat); echo "no: $x" >&2; exit 2`, `rm -rf / # x: No such file or directory`, "block"},
-			{"with other spaces", `x=$(cat); echo no: $x >&2; exit 2`, `rm x: No  such   file`, "block"},
-			{"behind the hook's own words", `read -r x; echo "no:${x#*@}" >&2; exit 2`, `@: No such file`, "block"},
-			{"written otherwise", `python3 -c 'import json,sys; sys.stderr.write(json.load(sys.stdin)["command"]); sys.exit(2)'`, `x: No such fil\u0065`, "block"},
-			{"from the conversation of another dialect", `: .execution_summary; echo "x: No such file" >&2; exit 2`, `ls`, "block"},
-			{"from the conversation", `: .transcript_path; echo "x: No such file" >&2; exit 2`, `ls`, "block"},
-			{"of another kind", `cat >&2; bash -c 'perl hooks/no.pl'; exit 2`, `not a git repository`, "no_verdict"},
-			{"to pass", `cat hooks/no.sh | bash`, `x: No such file or directory`, "no_verdict"},
-			{"nothing", `cat >&2; bash -c 'python3 hooks/no.py'; exit 2`, `ls`, "no_verdict"},
-		} {
-			v := ask(t, r, tt.line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(`{"command":"`+tt.said+`"}`)))
-			if string(v.Outcome) != tt.want {
-				t.Errorf("%s: got %s", tt.name, show(v))
-			}
+		if v := ask(t, r, silences[0], ofClaudeCode, in(project)); v.Outcome != gate.Allow {
+			t.Errorf("in sight: got %s", show(v))
 		}
 	})
 }

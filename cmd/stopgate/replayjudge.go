@@ -217,8 +217,8 @@ func (a *again) obstacle(d gate.Decision) *obstacle {
 		return &obstacle{Code: noAnswer, Message: d.GateError.Error()}
 	}
 	for _, v := range d.Hooks {
-		if v.Failure != nil && slices.Contains(gate.Unasked, v.Failure.Code) {
-			return &obstacle{Code: string(v.Failure.Code), Message: fmt.Sprintf("hook %q: %s", v.Name, v.Failure.Message)}
+		if failure := v.Hindered(gate.Unasked); failure != nil {
+			return &obstacle{Code: string(failure.Code), Message: fmt.Sprintf("hook %q: %s", v.Name, failure.Message)}
 		}
 	}
 	return nil

@@ -250,8 +250,8 @@ func (t *tester) decide(p process, path string, draft *draftFile) error {
 		}
 		d := c.result.decisions[0]
 		for _, v := range d.Hooks { // what this machine lacks is no property of the hook
-			if v.Failure != nil && slices.Contains(gate.Missing, v.Failure.Code) {
-				return exit{exitInput, fmt.Errorf("hook %q could not be asked: %w", v.Name, v.Failure)}
+			if failure := v.Hindered(gate.Missing); failure != nil {
+				return exit{exitInput, fmt.Errorf("hook %q could not be asked: %w", v.Name, failure)}
 			}
 		}
 		draft.cases[i].decided(d, c.result.held[0])
