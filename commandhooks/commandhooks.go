@@ -359,8 +359,9 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	s := r.sight(j)
-	if failure := s.notRun(j, in.Hook); failure != nil {
-		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
+	wants, sure := s.lacks(j, in.Hook)
+	if sure {
+		return noVerdict(wants.code, "the hook was not run: %s", wants.message())
 	}
 	own := run
 	if in.Hook.Dialect == gate.AXCode {
@@ -386,7 +387,9 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	if _, ended := e.ended(); ended {
-		e.lacked = s.missed(j, in.Hook, e)
+		if e.lacked = wants; wants == nil {
+			e.lacked = s.missed(j, in.Hook, e)
+		}
 	}
 	v := judge(in.Hook, in.Event.Name, e)
 	v.Evidence.Workspace = string(r.seen(s))

@@ -17,13 +17,13 @@ import (
 type lack struct {
 	code   gate.FailureCode
 	clause string // who wants it: its command, or what the hook said
+	// certain: its command does, by itself, and does not deal with it. In all other
+	// cases the agent may have a part in it.
+	certain bool
 	gate.Unseen
 }
 
-// failure is a lack as why there is no verdict, behind what is said of the hook.
-func (l *lack) failure(of string) *gate.Failure {
-	return failed(l.code, "%s: %s, and %s", of, l.clause, l.Why)
-}
+func (l *lack) message() string { return l.clause + ", and " + l.Why }
 
 // settled is what a verdict comes to of a hook that wanted what it could not see; nil:
 // it is not known to.
@@ -39,7 +39,7 @@ func (l *lack) settled(h *gate.Hook, v gate.Verdict) gate.Verdict {
 	}
 	tells := v.AdditionalContext != "" || v.Has(gate.HaltRequested)
 	if v.Outcome == gate.NoVerdict || v.Outcome == gate.Allow && (!tells || h.FailMode == gate.FailBlock) {
-		return gate.Verdict{Outcome: gate.NoVerdict, Failure: l.failure("the hook's end is no verdict")}
+		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failed(l.code, "the hook's end is no verdict: %s", l.message())}
 	}
 	v.Notes = append(v.Notes, gate.FileMissing)
 	return v

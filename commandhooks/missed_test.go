@@ -13,53 +13,76 @@ import (
 )
 
 // However a script that the sandbox does not have is named, the verdict says that it
-// is missing: as why there is none, or beside a refusal.
+// is missing: as why the hook was left out or its silence is none, or beside a refusal,
+// which the shell and interpreters may well be the authors of.
 func TestAScriptThatHooksDoNotSeeHoweverItIsNamed(t *testing.T) {
 	_, project := hookedProject(t)
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
 		needsPython(t, r)
-		for _, line := range []string{
-			// programs before it
-			`/usr/bin/env python3 hooks/no.py`,
-			`/usr/bin/timeout 5 python3 hooks/no.py`,
-			`timeout --signal KILL 5 python3 hooks/no.py`,
-			`ionice python3 hooks/no.py`,
-			// options whose value has a letter of -c, -m or -e in it
-			`python3 -Wignore::DeprecationWarning hooks/no.py`,
-			`python3 -Xfrozen_modules=off hooks/no.py`,
-			`perl -MData::Dumper hooks/no.pl`,
-			// options behind -c
-			`bash -c -e 'python3 hooks/no.py'`,
-			`bash -c -- 'python3 hooks/no.py'`,
-			`bash -c "python3 hooks/no.py --tmp $HOME"`,
-			`eval "python3 hooks/no.py"`,
-			"bash <<'X'\npython3 hooks/no.py\nX",
-			// a directory that the line is not in, or is in again
-			`(cd /tmp && touch log); python3 hooks/no.py`,
-			`log() { cd /tmp; }; python3 hooks/no.py`,
-			`cd /tmp; cd - >/dev/null; python3 hooks/no.py`,
-			`pushd /tmp >/dev/null; popd >/dev/null; python3 hooks/no.py`,
-			`here="$(cd "$(dirname "$0")" && pwd)"; python3 hooks/no.py`,
-			`cd "$(git rev-parse --show-toplevel 2>/dev/null || pwd)" && python3 hooks/no.py`,
-			`python3 "$(git rev-parse --show-toplevel 2>/dev/null || pwd)/hooks/no.py"`,
-			// variables
-			`d=hooks; [ -d /usr/share/nosuch ] && d=/usr/share/nosuch; python3 "$d/no.py"`,
-			`python3 "${HOOK:-hooks/no.py}"`,
-			`for h in hooks/*.py; do python3 "$h" || exit 2; done`,
-			`for h in hooks/no.py; do python3 "$h" || exit 2; done`,
-			// other interpreters whose want of a script is an exit with 2
-			`awk -f hooks/no.awk`,
-			`make -C hooks`,
-			`make -f hooks/Makefile`,
-			// allowed, and nothing in the record says why
-			`cat hooks/no.sh | bash`,
-			`bash -c "$(cat hooks/no.sh)"`,
-			`eval "$(cat hooks/no.sh)"`,
-			`bash <(cat hooks/no.sh)`,
-			`trap 'python3 hooks/no.py' EXIT`,
+		for want, lines := range map[string][]string{
+			"left out": {
+				// programs before it
+				`/usr/bin/env python3 hooks/no.py`,
+				`/usr/bin/timeout 5 python3 hooks/no.py`,
+				`timeout --signal KILL 5 python3 hooks/no.py`,
+				`ionice python3 hooks/no.py`,
+				// options whose value has a letter of -c, -m or -e in it
+				`python3 -Wignore::DeprecationWarning hooks/no.py`,
+				`python3 -Xfrozen_modules=off hooks/no.py`,
+				`perl -MData::Dumper hooks/no.pl`,
+				// a shell's text
+				`bash -c -e 'python3 hooks/no.py'`,
+				`bash -c -- 'python3 hooks/no.py'`,
+				`bash -c "python3 hooks/no.py --tmp $HOME"`,
+				`eval "python3 hooks/no.py"`,
+				// directories
+				`log() { cd /tmp; }; python3 hooks/no.py`,
+				`here="$(cd "$(dirname "$0")" && pwd)"; python3 hooks/no.py`,
+				`cd "$(git rev-parse --show-toplevel 2>/dev/null || pwd)" && python3 hooks/no.py`,
+				`python3 "$(git rev-parse --show-toplevel 2>/dev/null || pwd)/hooks/no.py"`,
+				`python3 "${HOOK:-hooks/no.py}"`,
+				// others whose want of a file is an exit with 2
+				`awk -f hooks/no.awk`,
+				`make -C hooks`,
+				`make -f hooks/Makefile`,
+				`make check`,
+				`grep -qf hooks/deny.txt && exit 2`,
+			},
+			"silent": {
+				`cat hooks/no.sh | bash`,
+				`bash -c "$(cat hooks/no.sh)"`,
+				`eval "$(cat hooks/no.sh)"`,
+				`bash <(cat hooks/no.sh)`,
+				`trap 'python3 hooks/no.py' EXIT`,
+				`python3 hooks/no.py || exit 1`,
+				`git status && exit 2`,
+			},
+			"refuses": {
+				"bash <<'X'\npython3 hooks/no.py\nX",
+				`(cd /tmp && touch log); python3 hooks/no.py`,
+				`cd /tmp; cd - >/dev/null; python3 hooks/no.py`,
+				`pushd /tmp >/dev/null; popd >/dev/null; python3 hooks/no.py`,
+				`d=hooks; [ -d /usr/share/nosuch ] && d=/usr/share/nosuch; python3 "$d/no.py"`,
+				`for h in hooks/*.py; do python3 "$h" || exit 2; done`,
+				`python3 hooks/no.py || exit 2`,
+				`git diff --quiet || exit 2`,
+				`cd hooks || exit 2; python3 no.py`,
+			},
 		} {
-			if v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse)); told(v) != "no_verdict script_missing" && told(v) != "no_verdict interpreter_missing" && !v.Has(gate.FileMissing) {
-				t.Errorf("%s: got %.120s", line, show(v))
+			for _, line := range lines {
+				v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse))
+				got := told(v)
+				switch {
+				case got == "no_verdict script_missing" && v.Evidence == nil:
+					got = "left out"
+				case got == "no_verdict script_missing" && v.Evidence.Missing != nil:
+					got = "silent"
+				case v.Outcome == gate.Block && v.Has(gate.FileMissing) && v.Evidence.Missing != nil:
+					got = "refuses"
+				}
+				if got != want {
+					t.Errorf("%s: got %s, want %s: %.200s", line, got, want, show(v))
+				}
 			}
 		}
 		// A first line that is run as bash.

@@ -32,8 +32,47 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 		{"php", `/usr/bin/php x.php`, "x.php"},
 		{"a shell's options", `bash -eu -x hooks/x.sh`, "hooks/x.sh"},
 		{"Python's options", `/usr/bin/python3 -uB -E -I -sS x.py`, "x.py"},
-		{"other options are left to the run", `bash -o pipefail hooks/x.sh`, ""},
-		{"code", `bash -c 'hooks/x.sh'; perl -e 'x'`, ""},
+		{"an option with a value", `bash -o pipefail hooks/x.sh`, "hooks/x.sh"},
+		{"Python's, in one word", `/usr/bin/python3 -Wignore::X -Xdev x.py`, "x.py"},
+		{"perl's", `/usr/bin/perl -MData::Dumper x.pl`, "x.pl"},
+		{"other options are left to the run", `bash --posix hooks/x.sh`, ""},
+		{"a module", `/usr/bin/python3 -m x y.py`, ""},
+		{"code", `/usr/bin/perl -e 'x' y.pl`, ""},
+		{"a shell's text", `bash -c 'hooks/x.sh'`, "hooks/x.sh"},
+		{"… behind options", `bash -c -e -- 'python3 hooks/x.py'`, "hooks/x.py"},
+		{"… that nobody knows", `bash -c "$(cat hooks/x.sh)"`, ""},
+		{"… which does not have the line's variables", `D=/usr; bash -c 'bash "$D/x.sh"'`, ""},
+		{"evaluated", `eval "bash hooks/x.sh"`, "hooks/x.sh"},
+		{"evaluated for ever", `a='eval "$a"'; eval "$a"`, ""},
+		{"sourced first", `source hooks/lib.sh; check`, "hooks/lib.sh"},
+		{"sourced by the project", `. "$CLAUDE_PROJECT_DIR/lib.sh"`, project + "/lib.sh"},
+		{"read by the shell", `bash < hooks/x.sh`, "hooks/x.sh"},
+		{"patterns", `grep -qf .claude/deny.txt && exit 2`, ".claude/deny.txt"},
+		{"patterns of the system", `grep -qf /usr/deny.txt && exit 2`, ""},
+		{"a filter", `jq -ef hooks/x.jq`, "hooks/x.jq"},
+		{"awk", `awk -f hooks/x.awk`, "hooks/x.awk"},
+		{"make", `make -s check`, "."},
+		{"make elsewhere", `make -C /usr/x check`, ""},
+		{"make of its own", `make -f - check`, ""},
+		{"make in a directory", `make -C src check`, "src"},
+		{"make's version", `make --version`, ""},
+		{"npm", `npm test --silent`, "."},
+		{"npm of the system", `npm --prefix /usr/x test; npm view x`, ""},
+		{"go", `cd /usr; go version`, ""},
+		{"go test", `go test ./... || exit 2`, "."},
+		{"go test elsewhere", `cd /usr && go test ./...`, ""},
+		{"go test who knows where", `cd "$(mktemp -d)" && go test ./...`, ""},
+		{"behind ionice", `ionice -c 3 bash hooks/x.sh`, "hooks/x.sh"},
+		{"git's directory", `cd "$(git rev-parse --show-toplevel 2>/dev/null || pwd)" && bash x.sh`, "$(git rev-parse --show-toplevel)"},
+		{"below git's directory", `bash "$(git rev-parse --show-toplevel)/x.sh"`, "$(git rev-parse --show-toplevel)/x.sh"},
+		{"pwd", `bash "$(pwd)/x.sh"`, "./x.sh"},
+		{"pwd elsewhere", `cd /usr; bash "$(pwd)/x.sh"`, ""},
+		{"in a child", `(cd hooks && ./x.sh)`, "hooks"},
+		{"behind a child", `(cd /usr); bash hooks/x.sh`, "hooks/x.sh"},
+		{"behind a function", `log() { cd /usr; }; bash hooks/x.sh`, "hooks/x.sh"},
+		{"its own function", `bash() { exit 2; }; bash hooks/x.sh`, ""},
+		{"behind what is thrown away", `cat >/dev/null; echo checking >&2; bash hooks/x.sh`, "hooks/x.sh"},
+		{"behind a word to a file", `echo 'exit 0' > x.sh; bash x.sh`, ""},
 		{"behind exec", `exec bash hooks/x.sh`, "hooks/x.sh"},
 		{"behind env", `/usr/bin/env A=b bash hooks/x.sh`, "hooks/x.sh"},
 		{"behind timeout", `timeout --signal KILL 5 bash hooks/x.sh`, "hooks/x.sh"},
@@ -101,31 +140,110 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 		{"too long", "bash x.sh #" + strings.Repeat("a", maxReadBytes), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := lacking(s.lacks(job{inline: tt.line}, &gate.Hook{Command: tt.line})); got != tt.want {
-				t.Errorf("%.200s\n got %s\nwant %s", tt.line, got, tt.want)
+			got, _ := s.lacks(job{inline: tt.line}, &gate.Hook{Command: tt.line})
+			if lacking(got) != tt.want {
+				t.Errorf("%.200s\n got %s\nwant %s", tt.line, lacking(got), tt.want)
 			}
 		})
 	}
 }
 
-func TestAScriptInPythonIsNotReadAhead(t *testing.T) {
-	s := blind(t.TempDir())
-	if f := s.lacks(job{interpreter: interpreter{file: "/usr/bin/python3"}, script: "hooks/no.sh"}, &gate.Hook{}); f != nil {
-		t.Errorf("got %v", f)
+// A hook is left out only if nothing in its text refuses without what is missing: not
+// if it goes on to look at something else, nor if it is the agent that made there be
+// what is missing here.
+func TestWhichHooksAreLeftOut(t *testing.T) {
+	_, project := hookedProject(t)
+	s := blind(project)
+	for _, tt := range []struct {
+		line string
+		want bool
+	}{
+		{`bash hooks/x.sh`, true},
+		{`exec bash hooks/x.sh`, true},
+		{`cat | bash hooks/x.sh`, true},
+		{`jq -r .x | bash hooks/x.sh`, true},
+		{`set -euo pipefail; in=$(cat); bash hooks/x.sh <<<"$in"`, true},
+		{`set -e; bash hooks/x.sh; grep -q sudo && exit 2`, true}, // it ends before
+		{`bash hooks/x.sh; exit $?`, true},
+		{`bash hooks/x.sh; bash hooks/y.sh; exit 0`, true},
+		{`cd hooks && make test && exit 0`, true},
+		{`bash -c 'cd hooks && ./x.sh'; exit`, true},
+		{`(cd hooks && ./x.sh)`, true},
+		{`[ -z "$CI" ] || exit 0; cat >/dev/null`, false}, // nothing is missing
+		{`bash hooks/x.sh; grep -q sudo && exit 2`, false},
+		{`bash hooks/x.sh; exit 2`, false},
+		{`bash hooks/x.sh; echo '{"decision":"block"}'`, false},
+		{`bash hooks/x.sh && exit 0; exit 2`, false},
+		{`bash hooks/x.sh || exit 2`, false},
+		{`if ! bash hooks/x.sh; then exit 2; fi`, false},
+		{`! bash hooks/x.sh && exit 2`, false},
+		{`bash hooks/x.sh; [ $? = 0 ] || exit 2`, false},
+		{`bash hooks/x.sh; [ -n "$CI" ] && exit 0; grep -q sudo && exit 2`, false},
+		{`(bash hooks/x.sh; exit 0); grep -q sudo && exit 2`, false},
+		{`bash hooks/x.sh | grep -q no && exit 2`, false},
+		{`bash hooks/x.sh & grep -q sudo && exit 2`, false},
+		{`set -e; bash hooks/x.sh && true; exit 2`, false},
+		{`set -e; { bash hooks/x.sh; } || exit 2`, false},
+		{`set -e; in=$(check); bash hooks/x.sh`, false},
+		{`set -- -e; bash hooks/x.sh; exit 2`, false},
+		{`set -o errexit; bash hooks/x.sh; exit 2`, true},
+		{`set "$options"; bash hooks/x.sh`, false},
+		{`env -C /usr bash hooks/x.sh`, false},
+		{`make -C /usr/x -f x.mk`, false},
+		{`set -e; set +e; bash hooks/x.sh; exit 2`, false},
+		{`no() { exit 2; }; bash hooks/x.sh; no`, false},
+		{`trap 'exit 2' EXIT; bash hooks/x.sh`, false},
+		{`cat; bash hooks/x.sh`, false},
+		{`eval "bash hooks/x.sh; exit 2"`, false},
+		{`bash -c 'bash hooks/x.sh || exit 2'`, false},
+		{`bash hooks/no.sh 2>/dev/null || true; grep -q sudo && exit 2`, false}, // which the agent has
+		{`[ -x hooks/no.sh ] && hooks/no.sh; grep -q sudo && exit 2`, false},
+		{`[ -x hooks/no.sh ] && hooks/no.sh`, false},
+		{`go test ./... || exit 2`, false},
+	} {
+		if l, sure := s.lacks(job{inline: tt.line}, &gate.Hook{Command: tt.line}); sure != tt.want {
+			t.Errorf("%s: left out: %v (%+v)", tt.line, sure, l)
+		}
+	}
+	onFailure := &gate.Hook{Command: `bash hooks/x.sh; exit 1`, Dialect: gate.AXCode, BlockOnFailure: true}
+	if _, sure := s.lacks(job{inline: onFailure.Command}, onFailure); sure {
+		t.Error("a hook that refuses by each failure is left out")
 	}
 }
 
-// lacking is what a failure names, behind "!" if it is an interpreter.
-func lacking(f *gate.Failure) string {
-	if f == nil {
+// Whatever a text is, reading it ends, and finds nothing where there is no command.
+func FuzzWhatAHookStartsFirst(f *testing.F) {
+	for _, line := range []string{`bash hooks/x.sh`, `cd hooks && { make -C x; } || (exit 2)`, `a='eval "$a"'; eval "$a"`, `f() { bash "$@"; }; f <x >&2`, `bash -c 'eval "$(git rev-parse --show-toplevel)"'`, `()0`} {
+		f.Add(line)
+	}
+	s := blind(f.TempDir())
+	f.Fuzz(func(t *testing.T, line string) {
+		h := &gate.Hook{Command: line, Type: gate.CommandHook, Dialect: gate.ClaudeCode}
+		l, sure := s.lacks(job{inline: line}, h)
+		if l == nil && sure || l != nil && (l.Why == "" || l.clause == "") {
+			t.Errorf("%+v, %v", l, sure)
+		}
+		LooksAround(h)
+		Absent(h, s.project)
+	})
+}
+
+func TestAScriptInPythonIsNotReadAhead(t *testing.T) {
+	s := blind(t.TempDir())
+	if l, _ := s.lacks(job{interpreter: interpreter{file: "/usr/bin/python3"}, script: "hooks/no.sh"}, &gate.Hook{}); l != nil {
+		t.Errorf("got %v", l)
+	}
+}
+
+// lacking is what a lack names, behind "!" if it is an interpreter.
+func lacking(l *lack) string {
+	switch {
+	case l == nil:
 		return ""
+	case l.code == gate.InterpreterMissing:
+		return "!" + l.Path
 	}
-	_, rest, _ := strings.Cut(f.Message, `"`)
-	named, _, _ := strings.Cut(rest, `"`)
-	if f.Code == gate.InterpreterMissing {
-		return "!" + named
-	}
-	return named
+	return l.Path
 }
 
 // The forms in which programs say it, one of each.
