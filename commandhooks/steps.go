@@ -86,7 +86,8 @@ func (r *lineReader) command(s *syntax.Stmt, spare bool) step {
 		r.assign(c.Args)
 		return passes
 	case *syntax.FuncDecl:
-		if c.Name != nil { // the parser takes one without
+		// The parser takes one without a name, and a list behind one for its body.
+		if _, list := c.Body.Cmd.(*syntax.BinaryCmd); c.Name != nil && !list {
 			r.defined[c.Name.Value] = true
 			return passes
 		}
@@ -183,7 +184,7 @@ func (r *lineReader) call(c *syntax.CallExpr, to []*syntax.Redirect, spare bool)
 	r.assign(c.Assigns)
 	r.at = c
 	if len(c.Args) == 0 {
-		if r.errexit && mayRefuse(c) {
+		if (r.errexit || r.lack != nil) && mayRefuse(c) { // whose end may be the text's
 			return unknownStep
 		}
 		if hasCommand(c) {
