@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"stopgate/gate"
 )
 
@@ -25,20 +23,22 @@ func Absent(h *gate.Hook, project string) string {
 		j.forClaudeCode(h)
 	}
 	s := sight{cwd: project, project: project, env: j.env}
-	r := lineReader{sight: s, set: map[string]string{"PATH": project}} // where its programs are is not asked
-	var named, starter string
+	r := lineReader{sight: s, set: map[string]string{"PATH": project}, defined: map[string]bool{}} // where its programs are is not asked
+	var starter string
 	last := false
 	r.why = func(path string) string {
 		if !s.absent(path) {
 			return ""
 		}
-		named, starter, last = path, r.starter, h.Args != nil || r.at == r.tail
+		if r.lack == nil { // it is the first, or not noted
+			starter, last = r.starter, h.Args != nil || r.at == r.tail
+		}
 		return "is not there"
 	}
-	if r.read(j, h); r.failure == nil {
+	if r.read(j, h); r.lack == nil || !r.lack.certain {
 		return ""
 	}
-	said := fmt.Sprintf("%q is not in this project", head(named, 200))
+	said := fmt.Sprintf("%q is not in this project", r.lack.Path)
 	end, code := without(starter)
 	switch v := judge(h, h.Event, ending{code: code}); {
 	case starter == "" && h.Args != nil:
@@ -63,19 +63,20 @@ func (s sight) absent(path string) bool {
 	return within(whole, filepath.Clean(s.project))
 }
 
-// without is how an interpreter ends that misses its script.
-func without(interpreter string) (said string, code int) {
-	switch interpreterName(interpreter) {
-	case "python", "perl", "dash":
-		return interpreter + " exits with 2", 2
+// without is how a program ends that misses its script, or another file that it
+// cannot do without.
+func without(program string) (said string, code int) {
+	switch interpreterName(program) {
+	case "python", "perl", "dash", "awk", "gawk", "mawk", "grep", "egrep", "fgrep", "jq", "make":
+		return program + " exits with 2", 2
 	case "sh": // which is dash, or another
 		return "sh exits with 2 or, on other systems, 127", 2
-	case "node", "ruby", "php":
-		return interpreter + " exits with 1", 1
+	case "node", "ruby", "php", "sed", "cd", "source", "the shell":
+		return program + " exits with 1", 1
 	case "": // none: the shell itself
 		return "the shell exits with 127", 127
 	}
-	return interpreter + " exits with 127", 127
+	return program + " exits with 127", 127
 }
 
 // every is all that hooks on an event are asked about.
@@ -89,25 +90,4 @@ func every(event gate.EventName) string {
 		return "every prompt"
 	}
 	return "on every " + string(event)
-}
-
-// tailOf is the command whose end is that of all; nil: that is not known.
-func tailOf(list []*syntax.Stmt) *syntax.CallExpr {
-	if len(list) == 0 {
-		return nil
-	}
-	last := list[len(list)-1]
-	switch c := last.Cmd.(type) {
-	case *syntax.CallExpr:
-		if !last.Negated {
-			return c
-		}
-	case *syntax.Block:
-		return tailOf(c.Stmts)
-	case *syntax.BinaryCmd:
-		if c.Op != syntax.OrStmt {
-			return tailOf([]*syntax.Stmt{c.Y})
-		}
-	}
-	return nil
 }

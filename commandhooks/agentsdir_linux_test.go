@@ -48,7 +48,7 @@ func TestAntigravity02AgentsDirectory(t *testing.T) {
 			})
 		}
 		in := input("python3 /.agents/x.py", of(project))
-		if f := r.Unserved(in.Hook); f != nil {
+		if f, _ := r.Unserved(in.Hook); f != nil {
 			t.Errorf("%s: said to be missing before there is a project: %v", access, f)
 		}
 		if v := ask(t, r, "python3 /.agents/x.py", ofClaudeCode, func(in *gate.Input) { in.Event.Cwd, in.Event.Project = project, project }); told(v) != "no_verdict script_missing" {
@@ -56,7 +56,7 @@ func TestAntigravity02AgentsDirectory(t *testing.T) {
 		}
 	}
 	in := input("python3 /.agents/x.py", of(project))
-	f := newRunner(t, Options{Mode: Bubblewrap}).Unserved(in.Hook)
+	f, _ := newRunner(t, Options{Mode: Bubblewrap}).Unserved(in.Hook)
 	if f == nil || !strings.Contains(f.Message, "/.agents is the project's own .agents where hooks see it") || !strings.Contains(f.Message, "sandbox.workspace") {
 		t.Errorf("without a workspace: %v", f)
 	}

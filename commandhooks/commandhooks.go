@@ -361,9 +361,9 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	s := r.sight(j)
-	failure, doubt := s.notRun(j, in.Hook)
-	if failure != nil {
-		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
+	wants, sure := s.lacks(j, in.Hook)
+	if sure {
+		return noVerdict(wants.code, "the hook was not run: %s", wants.message())
 	}
 	own := run
 	if in.Hook.Dialect == gate.AXCode {
@@ -389,7 +389,9 @@ func (r *Runner) Evaluate(ctx context.Context, in gate.Input) gate.Verdict {
 		return gate.Verdict{Outcome: gate.NoVerdict, Failure: failure}
 	}
 	if _, ended := e.ended(); ended {
-		e.missed = cmp.Or(s.missed(j, in.Hook, e), doubt)
+		if e.lacked = wants; wants == nil {
+			e.lacked = s.missed(j, in.Hook, e)
+		}
 	}
 	v := judge(in.Hook, in.Event.Name, e)
 	v.Evidence.Workspace = string(r.seen(s))

@@ -27,10 +27,9 @@ type ending struct {
 	unsure         bool
 	lost           bool // it was not shown its transcript
 	stdout, stderr text
-	// missed is what it did not find by the gate's doing, as far as that can be told
-	// from what it said, so that its end says nothing unless it refuses; empty: it found
-	// everything, or that is its own fault.
-	missed string
+	// lacked is what it did not find by the gate's doing; nil: it found everything, or
+	// that is its own fault.
+	lacked *lack
 }
 
 // text is what was kept of one stream.
@@ -42,22 +41,11 @@ type text struct {
 // judge reads an ending by the law of the hook's dialect. It is a function of
 // values.
 func judge(h *gate.Hook, event gate.EventName, e ending) gate.Verdict {
-	v := e.verdict(h, event)
-	refuses := v.Outcome == gate.Block || v.Outcome == gate.Ask
-	switch {
-	case e.missed == "":
-	case refuses:
-		v.Notes = append(v.Notes, gate.FileMissing)
-	default:
-		v = noVerdict(gate.ScriptMissing, "the hook's end is no verdict: %s", e.missed)
-	}
+	v := e.lacked.settled(h, e.verdict(h, event))
 	if e.lost {
 		v.Notes = append(v.Notes, gate.TranscriptLost)
 	}
 	v.Evidence = e.evidence()
-	if refuses {
-		v.Evidence.Missing = e.missed
-	}
 	return v
 }
 
@@ -120,6 +108,9 @@ func (e ending) evidence() *gate.Evidence {
 	ev := &gate.Evidence{Signal: e.signal, Stdout: gate.CutEvidence(clean(e.stdout.kept)), Stderr: gate.CutEvidence(clean(e.stderr.kept))}
 	if !e.timedOut && (e.signal == "" || e.unsure) {
 		ev.ExitCode = &e.code
+	}
+	if e.lacked != nil {
+		ev.Missing = &e.lacked.Unseen
 	}
 	return ev
 }

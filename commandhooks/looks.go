@@ -58,21 +58,25 @@ func shellLooks(text string) bool {
 	}
 	r := &lookReader{defined: map[string]bool{}}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		if f, ok := n.(*syntax.FuncDecl); ok {
+		if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil { // the parser takes one without
 			r.defined[f.Name.Value] = true
 		}
 		return true
 	})
-	syntax.Walk(file, func(n syntax.Node) bool {
-		r.looks = r.looks || r.may(n)
-		return !r.looks
-	})
-	return r.looks
+	return r.looksIn(file)
 }
 
 type lookReader struct {
 	defined map[string]bool // functions of the text
-	looks   bool
+}
+
+// looksIn reports whether anything in a node may look around.
+func (r *lookReader) looksIn(in syntax.Node) (looks bool) {
+	syntax.Walk(in, func(n syntax.Node) bool {
+		looks = looks || r.may(n)
+		return !looks
+	})
+	return looks
 }
 
 // may reports whether a node by itself, without what is in it, may look around.
@@ -96,49 +100,6 @@ func (r *lookReader) may(n syntax.Node) bool {
 	return false
 }
 
-// globs reports whether the shell may make names of files of a word, or of what an
-// expansion that is not quoted holds.
-func globs(w *syntax.Word) bool {
-	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			return strings.ContainsAny(p.Value, "*?[") && w.Lit() != "["
-		case *syntax.ParamExp:
-			return !p.Length && p.Param.Value != "?" && p.Param.Value != "#"
-		case *syntax.ExtGlob, *syntax.CmdSubst:
-			return true
-		}
-		return false
-	})
-}
-
-// redirects reports whether a redirection names a file.
-func redirects(r *syntax.Redirect) bool {
-	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-		return false
-	case syntax.DplIn, syntax.DplOut:
-		to := r.Word.Lit()
-		return to == "" || strings.Trim(to, "0123456789-") != ""
-	}
-	return !slices.Contains([]string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"}, r.Word.Lit())
-}
-
-// reader says how a program is called that reads its standard input and no file.
-type reader struct {
-	operands int    // that are none of files
-	valued   string // the letters of options with a value
-	plain    string // … and of those without
-}
-
-var readers = map[string]reader{
-	"cat": {plain: "nsbeEtTuvA"}, "wc": {plain: "clmwL"}, "rev": {}, "tac": {},
-	"head": {valued: "nc", plain: "qvz"}, "tail": {valued: "nc", plain: "qvz"}, "cut": {valued: "dfcb", plain: "sz"},
-	"sort": {valued: "kt", plain: "bdfghnruVz"}, "uniq": {valued: "fsw", plain: "cdiuz"}, "tr": {operands: 2, plain: "cCdst"},
-	"grep": {operands: 1, valued: "mABC", plain: "qivwxcnoEFPsazGhH"}, "egrep": {operands: 1, plain: "qivwxcnos"}, "fgrep": {operands: 1, plain: "qivwxcnos"},
-	"jq": {operands: 1, plain: "recnsjaRMCS"},
-}
-
 // builtins have no operand that is a file.
 var builtins = []string{"echo", "printf", "exit", "read", "true", "false", ":", "set", "shift", "return", "export", "local", "declare", "unset", "break", "continue", "let"}
 
@@ -155,43 +116,35 @@ func (r *lookReader) reads(words []*syntax.Word) bool {
 			return len(lit) > 1 && lit[0] == '-' && !slices.Contains([]string{"-z", "-n", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-a", "-o"}, lit)
 		})
 	}
-	program, known := readers[name]
-	return known && program.takes(words[1:])
+	program, known := tellers[name]
+	return known && program.pure && program.takes(words[1:])
 }
 
-// takes reports whether all words are options of a reader and operands that are no
-// files.
-func (p reader) takes(words []*syntax.Word) bool {
-	operands, ended := 0, false
-	for i := 0; i < len(words); i++ {
-		switch lit := words[i].Lit(); {
-		case lit == "--":
-			ended = true
-		case ended || lit == "-" || !strings.HasPrefix(lit, "-"):
-			operands++
-			if strings.Contains(written(words[i]), "import") || strings.Contains(written(words[i]), "include") {
-				return false // jq's
-			}
-		case len(lit) > 1 && strings.ContainsRune(p.valued, rune(lit[1])):
-			if len(lit) == 2 {
-				i++ // its value
-			}
-		case strings.Trim(lit[1:], p.plain) != "":
-			return false
-		}
+// takes reports whether all words are options of a program, none of which names a
+// file, and operands that are no files.
+func (p program) takes(words []*syntax.Word) bool {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = written(w)
 	}
-	return operands <= p.operands
+	a, ok := p.arguments(texts)
+	return ok && len(a.files) == 0 && len(a.operands) <= p.texts && !slices.ContainsFunc(a.operands, func(text string) bool {
+		return strings.Contains(text, "import") || strings.Contains(text, "include") // jq's
+	})
 }
 
-// written is what of a word stands in the text.
+// written is what of a word stands in the text, with unknown for what does not.
 func written(w *syntax.Word) string {
 	var b strings.Builder
 	syntax.Walk(w, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Lit:
-			b.WriteString(n.Value)
+			b.WriteString(strings.ReplaceAll(n.Value, `\`, ""))
 		case *syntax.SglQuoted:
 			b.WriteString(n.Value)
+		case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob:
+			b.WriteString(unknown)
+			return false
 		}
 		return true
 	})

@@ -55,10 +55,37 @@ func TestAScriptThatHooksDoNotSee(t *testing.T) {
 			for _, tt := range lines {
 				t.Run(w.name+"/"+tt.name, func(t *testing.T) {
 					v := ask(t, r, tt.line, ofClaudeCode, in(w.cwd), func(in *gate.Input) { in.Hook.Args = tt.args })
-					if told(v) != "no_verdict script_missing" || !strings.Contains(v.Failure.Message, w.want) || (v.Evidence != nil) != (tt.name == "asked for first") { // which is run, and may refuse
+					if told(v) != "no_verdict script_missing" || !strings.Contains(v.Failure.Message, w.want) || (v.Evidence != nil) != (tt.name == "asked for first") {
 						t.Errorf("got %s: %v", told(v), v.Failure)
 					}
 				})
+			}
+		})
+	}
+}
+
+// What an agent lays into its project does not keep a hook from refusing by what else
+// it looks at.
+func TestAFileOfTheAgentsKeepsNoHookFromRefusing(t *testing.T) {
+	root, project := hookedProject(t)
+	symlink(t, "/opt/stopgate/none.sh", project, "lint.sh")
+	refuses := `grep -q sudo && { echo no >&2; exit 2; }; exit 0`
+	for _, w := range []Workspace{{}, {Access: ReadOnly, Roots: []string{root}}} {
+		everyMode(t, Options{Workspace: w}, func(t *testing.T, r *Runner) {
+			for _, line := range []string{
+				`bash hooks/yes.sh 2>/dev/null || true; ` + refuses,
+				`[ -x hooks/yes.sh ] && hooks/yes.sh </dev/null; ` + refuses,
+				`if [ -f lint.sh ]; then bash lint.sh </dev/null; fi; ` + refuses,
+				`bash lint.sh </dev/null; ` + refuses,
+				`. hooks/yes.sh; ` + refuses,
+			} {
+				if strings.HasPrefix(line, ".") && w.Access != NoWorkspace && w.Access != "" { // it is read, and ends
+					continue
+				}
+				v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(`{"tool_input":{"command":"sudo x"}}`)))
+				if v.Outcome != gate.Block {
+					t.Errorf("%s: got %s", line, show(v))
+				}
 			}
 		})
 	}
@@ -165,6 +192,8 @@ func TestUnserved(t *testing.T) {
 		for line, want := range map[string]string{
 			`bash hooks/no.sh`:        "script_missing",
 			`bash ~/x.sh`:             "script_missing",
+			`bash ~/x.sh; exit 2`:     "script_missing, asked",
+			`bash ~/x.sh || exit 2`:   "",
 			`echo a/b; exit 2`:        "",
 			`[ -x ./x.sh ] && ./x.sh`: "",
 		} {
@@ -180,7 +209,7 @@ func TestUnserved(t *testing.T) {
 	unservedIs(t, newRunner(t, Options{Mode: Bubblewrap}), `bash "$CLAUDE_PROJECT_DIR/hooks/no.sh"`, "script_missing")
 	unservedIs(t, newRunner(t, Options{Mode: Process}), `bash "$CLAUDE_PROJECT_DIR/hooks/no.sh"`, "") // which is seen by its name
 	in := input(`bash "$CLAUDE_PROJECT_DIR/hooks/no.sh"`, ofClaudeCode)
-	if f := newRunner(t, Options{Mode: Bubblewrap}).Unserved(in.Hook); f == nil || !strings.Contains(f.Message, `"$CLAUDE_PROJECT_DIR/hooks/no.sh"`) {
+	if f, _ := newRunner(t, Options{Mode: Bubblewrap}).Unserved(in.Hook); f == nil || !strings.Contains(f.Message, `"$CLAUDE_PROJECT_DIR/hooks/no.sh"`) {
 		t.Errorf("the message names what the hook does not: %v", f)
 	}
 	off, err := New(t.Context(), complete(Options{Mode: Off}))
@@ -194,8 +223,10 @@ func unservedIs(t *testing.T, r *Runner, line, want string) {
 	t.Helper()
 	in := input(line, ofClaudeCode)
 	got := ""
-	if f := r.Unserved(in.Hook); f != nil {
-		got = string(f.Code)
+	if f, asked := r.Unserved(in.Hook); f != nil {
+		if got = string(f.Code); asked {
+			got += ", asked"
+		}
 	}
 	if got != want {
 		t.Errorf("%s: got %q, want %q", line, got, want)

@@ -31,15 +31,11 @@ func (r *Runner) Offline(h *gate.Hook) (program string) {
 		look(append([]string{h.Command}, h.Args...))
 		return program
 	}
-	if j.interpreter.file != r.tools.bash.file {
-		return ""
-	}
-	defer func() { _ = recover() }() // a fault of the parser's says nothing about the hook
-	file := parse(j.inline + j.script)
+	reader := lineReader{sight: r.sight(j), set: map[string]string{}, defined: map[string]bool{}}
+	file := reader.bashOf(j)
 	if file == nil {
 		return ""
 	}
-	reader := lineReader{sight: r.sight(j), set: map[string]string{}}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if call, ok := n.(*syntax.CallExpr); ok {
 			look(reader.words(call.Args))

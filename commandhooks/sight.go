@@ -66,6 +66,8 @@ func (s sight) misses(path string) string {
 	switch {
 	case path == "~" || strings.HasPrefix(path, "~/"):
 		return homeless
+	case strings.HasPrefix(path, topLevel):
+		return s.unseen
 	case strings.HasPrefix(path, "$") && strings.HasSuffix(name, projectVariable):
 		return s.projectUnseen
 	case strings.HasPrefix(path, "$"):

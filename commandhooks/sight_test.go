@@ -32,22 +32,47 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 		{"php", `/usr/bin/php x.php`, "x.php"},
 		{"a shell's options", `bash -eu -x hooks/x.sh`, "hooks/x.sh"},
 		{"Python's options", `/usr/bin/python3 -uB -E -I -sS x.py`, "x.py"},
-		{"other options are left to the run", `bash -o pipefail hooks/x.sh`, ""},
-		{"code of another language", `perl -e 'hooks/x.sh'`, ""},
-		{"a text for a shell", `bash -c 'hooks/x.sh'; perl -e 'x'`, "hooks/x.sh"},
-		{"a text behind other options", `bash -eu -c -x -- 'bash hooks/x.sh'`, "hooks/x.sh"},
-		{"a text that is made", `bash -c "$(f)"`, ""},
-		{"texts in texts", `bash -c 'sh -c "eval \"bash x.sh\""'`, "x.sh"},
-		{"more of them", `eval eval eval eval eval bash x.sh`, ""},
-		{"a here document", "bash <<'E'\nbash hooks/x.sh\nE\n", "hooks/x.sh"},
-		{"a here document of another descriptor", "bash 3<<'E'\nbash hooks/x.sh\nE\n", ""},
-		{"options with values", `python3 -W ignore -Xdev -Wonce x.py`, "x.py"},
-		{"a module of Perl's", `perl -MData::Dumper -w x.pl`, "x.pl"},
-		{"a program's file", `awk -v a=b -f x.awk`, "x.awk"},
-		{"make elsewhere", `make -s -C sub check`, "sub"},
-		{"standard input is emptied first", `cat >/dev/null; true; bash x.sh`, "x.sh"},
-		{"a function first", `log() { cd /tmp; }; bash x.sh`, "x.sh"},
-		{"a function of the name", `bash() { exit 2; }; bash x.sh`, ""},
+		{"an option with a value", `bash -o pipefail hooks/x.sh`, "hooks/x.sh"},
+		{"Python's, in one word", `/usr/bin/python3 -Wignore::X -Xdev x.py`, "x.py"},
+		{"perl's", `/usr/bin/perl -MData::Dumper x.pl`, "x.pl"},
+		{"other options are left to the run", `bash --posix hooks/x.sh`, ""},
+		{"a module", `/usr/bin/python3 -m x y.py`, ""},
+		{"code", `/usr/bin/perl -e 'x' y.pl`, ""},
+		{"a shell's text", `bash -c 'hooks/x.sh'`, "hooks/x.sh"},
+		{"… behind options", `bash -c -e -- 'python3 hooks/x.py'`, "hooks/x.py"},
+		{"… that nobody knows", `bash -c "$(cat hooks/x.sh)"`, ""},
+		{"… which does not have the line's variables", `D=/usr; bash -c 'bash "$D/x.sh"'`, ""},
+		{"evaluated", `eval "bash hooks/x.sh"`, "hooks/x.sh"},
+		{"evaluated for ever", `a='eval "$a"'; eval "$a"`, ""},
+		{"sourced first", `source hooks/lib.sh; check`, "hooks/lib.sh"},
+		{"sourced by the project", `. "$CLAUDE_PROJECT_DIR/lib.sh"`, project + "/lib.sh"},
+		{"read by the shell", `bash < hooks/x.sh`, "hooks/x.sh"},
+		{"patterns", `grep -qf .claude/deny.txt && exit 2`, ".claude/deny.txt"},
+		{"patterns of the system", `grep -qf /usr/deny.txt && exit 2`, ""},
+		{"a filter", `jq -ef hooks/x.jq`, "hooks/x.jq"},
+		{"awk", `awk -f hooks/x.awk`, "hooks/x.awk"},
+		{"make", `make -s check`, "."},
+		{"make elsewhere", `make -C /usr/x check`, ""},
+		{"make of its own", `make -f - check`, ""},
+		{"make in a directory", `make -C src check`, "src"},
+		{"make's version", `make --version`, ""},
+		{"npm", `npm test --silent`, "."},
+		{"npm of the system", `npm --prefix /usr/x test; npm view x`, ""},
+		{"go", `cd /usr; go version`, ""},
+		{"go test", `go test ./... || exit 2`, "."},
+		{"go test elsewhere", `cd /usr && go test ./...`, ""},
+		{"go test who knows where", `cd "$(mktemp -d)" && go test ./...`, ""},
+		{"behind ionice", `ionice -c 3 bash hooks/x.sh`, "hooks/x.sh"},
+		{"git's directory", `cd "$(git rev-parse --show-toplevel 2>/dev/null || pwd)" && bash x.sh`, "$(git rev-parse --show-toplevel)"},
+		{"below git's directory", `bash "$(git rev-parse --show-toplevel)/x.sh"`, "$(git rev-parse --show-toplevel)/x.sh"},
+		{"pwd", `bash "$(pwd)/x.sh"`, "./x.sh"},
+		{"pwd elsewhere", `cd /usr; bash "$(pwd)/x.sh"`, ""},
+		{"in a child", `(cd hooks && ./x.sh)`, "hooks"},
+		{"behind a child", `(cd /usr); bash hooks/x.sh`, "hooks/x.sh"},
+		{"behind a function", `log() { cd /usr; }; bash hooks/x.sh`, "hooks/x.sh"},
+		{"its own function", `bash() { exit 2; }; bash hooks/x.sh`, ""},
+		{"behind what is thrown away", `cat >/dev/null; echo checking >&2; bash hooks/x.sh`, "hooks/x.sh"},
+		{"behind a word to a file", `echo 'exit 0' > x.sh; bash x.sh`, ""},
 		{"behind exec", `exec bash hooks/x.sh`, "hooks/x.sh"},
 		{"behind env", `/usr/bin/env A=b bash hooks/x.sh`, "hooks/x.sh"},
 		{"behind timeout", `timeout --signal KILL 5 bash hooks/x.sh`, "hooks/x.sh"},
@@ -94,18 +119,18 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 		{"in a branch", `if [ -n "$CI" ]; then bash x.sh; fi; exit 2`, ""},
 		{"never", `false && bash x.sh; exit 2`, ""},
 		{"in the background", `bash x.sh & exit 2`, ""},
-		{"asked for", `[ -x hooks/no.sh ] && hooks/no.sh`, "?hooks/no.sh"},
-		{"asked for by test", `test -f hooks/no.sh && bash hooks/no.sh`, "?hooks/no.sh"},
-		{"asked for by bash", `[[ -f hooks/no.sh ]] && bash hooks/no.sh`, "?hooks/no.sh"},
-		{"asked for or nothing", `[ -x hooks/no.sh ] || exit 0; hooks/no.sh`, "?hooks/no.sh"},
-		{"asked for in a branch", `if [ -x hooks/no.sh ]; then bash hooks/no.sh; fi`, "?hooks/no.sh"},
+		{"asked for", `[ -x hooks/no.sh ] && hooks/no.sh`, "hooks/no.sh"},
+		{"asked for by test", `test -f hooks/no.sh && bash hooks/no.sh`, "hooks/no.sh"},
+		{"asked for by bash", `[[ -f hooks/no.sh ]] && bash hooks/no.sh`, "hooks/no.sh"},
+		{"asked for or nothing", `[ -x hooks/no.sh ] || exit 0; hooks/no.sh`, "hooks/no.sh"},
+		{"asked for in a branch", `if [ -x hooks/no.sh ]; then bash hooks/no.sh; fi`, "hooks/no.sh"},
 		{"asked for, and not run", `[ -x hooks/no.sh ] && exit 2; exit 2`, ""},
 		{"another is asked for", `[ -x hooks/yes.sh ] && bash hooks/no.sh; exit 2`, ""},
 		{"an interpreter in a branch", `[ -n "$CI" ] && node24 x.js`, ""},
 		{"asked for, and not there", `[ -x x.sh ] && ./x.sh; exit 2`, ""},
-		{"asked for in another project", `f=$AX_CODE_PROJECT_DIR/hooks/no.sh; [ -x "$f" ] && "$f"`, "?$AX_CODE_PROJECT_DIR/hooks/no.sh"},
+		{"asked for in another project", `f=$AX_CODE_PROJECT_DIR/hooks/no.sh; [ -x "$f" ] && "$f"`, "$AX_CODE_PROJECT_DIR/hooks/no.sh"},
 		{"its failure is dealt with", `bash x.sh 2>/dev/null || true; exit 2`, ""},
-		{"its failure is dealt with, and it is there", `bash hooks/no.sh 2>/dev/null || exit 2`, "?hooks/no.sh"},
+		{"its failure is dealt with, and it is there", `bash hooks/no.sh 2>/dev/null || exit 2`, "hooks/no.sh"},
 		{"sourced", `. ./.env 2>/dev/null || true; exit 2`, ""},
 		{"an interpreter", `node24 -e 1`, "!node24"},
 		{"an interpreter whose absence is dealt with", `node24 -e 1 || exit 2`, ""},
@@ -115,38 +140,110 @@ func TestWhatAHookStartsFirst(t *testing.T) {
 		{"too long", "bash x.sh #" + strings.Repeat("a", maxReadBytes), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := lacking(s.lacks(job{inline: tt.line}, &gate.Hook{Command: tt.line})); got != tt.want {
-				t.Errorf("%.200s\n got %s\nwant %s", tt.line, got, tt.want)
+			got, _ := s.lacks(job{inline: tt.line}, &gate.Hook{Command: tt.line})
+			if lacking(got) != tt.want {
+				t.Errorf("%.200s\n got %s\nwant %s", tt.line, lacking(got), tt.want)
 			}
 		})
 	}
 }
 
-func TestAScriptInPythonIsNotReadAhead(t *testing.T) {
-	s := blind(t.TempDir())
-	if f, _ := s.lacks(job{interpreter: interpreter{file: "/usr/bin/python3"}, script: "hooks/no.sh"}, &gate.Hook{}); f != nil {
-		t.Errorf("got %v", f)
+// A hook is left out only if nothing in its text refuses without what is missing: not
+// if it goes on to look at something else, nor if it is the agent that made there be
+// what is missing here.
+func TestWhichHooksAreLeftOut(t *testing.T) {
+	_, project := hookedProject(t)
+	s := blind(project)
+	for _, tt := range []struct {
+		line string
+		want bool
+	}{
+		{`bash hooks/x.sh`, true},
+		{`exec bash hooks/x.sh`, true},
+		{`cat | bash hooks/x.sh`, true},
+		{`jq -r .x | bash hooks/x.sh`, true},
+		{`set -euo pipefail; in=$(cat); bash hooks/x.sh <<<"$in"`, true},
+		{`set -e; bash hooks/x.sh; grep -q sudo && exit 2`, true}, // it ends before
+		{`bash hooks/x.sh; exit $?`, true},
+		{`bash hooks/x.sh; bash hooks/y.sh; exit 0`, true},
+		{`cd hooks && make test && exit 0`, true},
+		{`bash -c 'cd hooks && ./x.sh'; exit`, true},
+		{`(cd hooks && ./x.sh)`, true},
+		{`[ -z "$CI" ] || exit 0; cat >/dev/null`, false}, // nothing is missing
+		{`bash hooks/x.sh; grep -q sudo && exit 2`, false},
+		{`bash hooks/x.sh; exit 2`, false},
+		{`bash hooks/x.sh; echo '{"decision":"block"}'`, false},
+		{`bash hooks/x.sh && exit 0; exit 2`, false},
+		{`bash hooks/x.sh || exit 2`, false},
+		{`if ! bash hooks/x.sh; then exit 2; fi`, false},
+		{`! bash hooks/x.sh && exit 2`, false},
+		{`bash hooks/x.sh; [ $? = 0 ] || exit 2`, false},
+		{`bash hooks/x.sh; [ -n "$CI" ] && exit 0; grep -q sudo && exit 2`, false},
+		{`(bash hooks/x.sh; exit 0); grep -q sudo && exit 2`, false},
+		{`bash hooks/x.sh | grep -q no && exit 2`, false},
+		{`bash hooks/x.sh & grep -q sudo && exit 2`, false},
+		{`set -e; bash hooks/x.sh && true; exit 2`, false},
+		{`set -e; { bash hooks/x.sh; } || exit 2`, false},
+		{`set -e; in=$(check); bash hooks/x.sh`, false},
+		{`set -- -e; bash hooks/x.sh; exit 2`, false},
+		{`set -o errexit; bash hooks/x.sh; exit 2`, true},
+		{`set "$options"; bash hooks/x.sh`, false},
+		{`env -C /usr bash hooks/x.sh`, false},
+		{`make -C /usr/x -f x.mk`, false},
+		{`set -e; set +e; bash hooks/x.sh; exit 2`, false},
+		{`no() { exit 2; }; bash hooks/x.sh; no`, false},
+		{`trap 'exit 2' EXIT; bash hooks/x.sh`, false},
+		{`cat; bash hooks/x.sh`, false},
+		{`eval "bash hooks/x.sh; exit 2"`, false},
+		{`bash -c 'bash hooks/x.sh || exit 2'`, false},
+		{`bash hooks/no.sh 2>/dev/null || true; grep -q sudo && exit 2`, false}, // which the agent has
+		{`[ -x hooks/no.sh ] && hooks/no.sh; grep -q sudo && exit 2`, false},
+		{`[ -x hooks/no.sh ] && hooks/no.sh`, false},
+		{`go test ./... || exit 2`, false},
+	} {
+		if l, sure := s.lacks(job{inline: tt.line}, &gate.Hook{Command: tt.line}); sure != tt.want {
+			t.Errorf("%s: left out: %v (%+v)", tt.line, sure, l)
+		}
+	}
+	onFailure := &gate.Hook{Command: `bash hooks/x.sh; exit 1`, Dialect: gate.AXCode, BlockOnFailure: true}
+	if _, sure := s.lacks(job{inline: onFailure.Command}, onFailure); sure {
+		t.Error("a hook that refuses by each failure is left out")
 	}
 }
 
-// lacking is what a failure names, behind "!" if it is an interpreter.
-// lacking is the file that is named; behind a ? if that is a doubt, and behind a ! the
-// interpreter.
-func lacking(f *gate.Failure, doubt string) string {
-	if f == nil && doubt == "" {
+// Whatever a text is, reading it ends, and finds nothing where there is no command.
+func FuzzWhatAHookStartsFirst(f *testing.F) {
+	for _, line := range []string{`bash hooks/x.sh`, `cd hooks && { make -C x; } || (exit 2)`, `a='eval "$a"'; eval "$a"`, `f() { bash "$@"; }; f <x >&2`, `bash -c 'eval "$(git rev-parse --show-toplevel)"'`, `()0`} {
+		f.Add(line)
+	}
+	s := blind(f.TempDir())
+	f.Fuzz(func(t *testing.T, line string) {
+		h := &gate.Hook{Command: line, Type: gate.CommandHook, Dialect: gate.ClaudeCode}
+		l, sure := s.lacks(job{inline: line}, h)
+		if l == nil && sure || l != nil && (l.Why == "" || l.clause == "") {
+			t.Errorf("%+v, %v", l, sure)
+		}
+		LooksAround(h)
+		Absent(h, s.project)
+	})
+}
+
+func TestAScriptInPythonIsNotReadAhead(t *testing.T) {
+	s := blind(t.TempDir())
+	if l, _ := s.lacks(job{interpreter: interpreter{file: "/usr/bin/python3"}, script: "hooks/no.sh"}, &gate.Hook{}); l != nil {
+		t.Errorf("got %v", l)
+	}
+}
+
+// lacking is what a lack names, behind "!" if it is an interpreter.
+func lacking(l *lack) string {
+	switch {
+	case l == nil:
 		return ""
+	case l.code == gate.InterpreterMissing:
+		return "!" + l.Path
 	}
-	if f == nil {
-		_, rest, _ := strings.Cut(doubt, `"`)
-		named, _, _ := strings.Cut(rest, `"`)
-		return "?" + named
-	}
-	_, rest, _ := strings.Cut(f.Message, `"`)
-	named, _, _ := strings.Cut(rest, `"`)
-	if f.Code == gate.InterpreterMissing {
-		return "!" + named
-	}
-	return named
+	return l.Path
 }
 
 // The forms in which programs say it, one of each.
@@ -235,67 +332,61 @@ func TestWhoseFaultAMissingPathIs(t *testing.T) {
 	}
 }
 
-// A hook that says itself that a file is not there: of a project that it does not
-// see its having no objection is no verdict, whoever said it, and its refusal is noted;
-// of one that it sees both are its own.
+// A hook that says itself that a file is not there: its refusal counts, with a note
+// where it does not see the project; that it has no objection counts only where it
+// does.
 func TestWhatAHookSaysOfAMissingFile(t *testing.T) {
 	root, project := hookedProject(t)
-	lines := []string{
+	refusals := []string{
 		`echo "docs/rules.md: No such file or directory" >&2; exit 2`,
 		`x=1; cat docs/rules.md; echo '{"decision":"block"}'`,
 		`x=1; cat docs/rules.md 2>&1; exit 2`,
 	}
+	silences := []string{
+		`x=1; cat docs/rules.md; exit 0`,
+		`x=1; cat docs/rules.md; echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'`,
+		`x=1; cat docs/rules.md; exit 1`,
+		`cat hooks/no.sh | bash`,
+	}
+	const context = `x=1; cat docs/rules.md; echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","additionalContext":"c"}}'`
+	failClosed := func(in *gate.Input) { in.Hook.FailMode = gate.FailBlock }
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
-		for _, line := range lines {
-			v := ask(t, r, line, ofClaudeCode, in(project))
-			if v.Outcome != gate.Block || !saysOfTheFile(v) {
-				t.Errorf("%s: got %s, missing %q", line, show(v), v.Evidence.Missing)
+		for _, line := range refusals {
+			v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse))
+			if m := v.Evidence.Missing; v.Outcome != gate.Block || !v.Has(gate.FileMissing) || m == nil || m.Path != "docs/rules.md" || !strings.Contains(m.Why, "sandbox.workspace") {
+				t.Errorf("%s: got %s %v %+v", line, show(v), v.Notes, m)
 			}
 		}
-		v := ask(t, r, `x=1; cat docs/rules.md; exit 0`, ofClaudeCode, in(project))
-		if told(v) != "no_verdict script_missing" || v.Evidence == nil || !strings.Contains(v.Failure.Message, "sandbox.workspace") {
-			t.Errorf("no objection: got %s", show(v))
+		for _, line := range silences {
+			v := ask(t, r, line, ofClaudeCode, in(project), on(gate.PreToolUse))
+			if told(v) != "no_verdict script_missing" || v.Evidence.Missing == nil || !strings.Contains(v.Failure.Message, "sandbox.workspace") || v.Has(gate.FileMissing) {
+				t.Errorf("%s: got %s %v", line, show(v), v.Notes)
+			}
 		}
-		if v := ask(t, r, `echo '{"decision":"block","reason":"docs/x.md: No such file"}'; exit 1`, ofClaudeCode, in(project)); v.Outcome != gate.Block {
-			t.Errorf("an answer: got %s", show(v))
+		if v := ask(t, r, context, ofClaudeCode, in(project), on(gate.PreToolUse)); v.Outcome != gate.Allow || v.AdditionalContext != "c" || !v.Has(gate.FileMissing) {
+			t.Errorf("what the agent is told: got %s %v", show(v), v.Notes)
 		}
-		if v := ask(t, r, `cat docs/rules.md; exit 2`, inline, in(""), func(in *gate.Input) { in.Hook.Dialect = gate.Azure }); v.Outcome != gate.Block {
+		if v := ask(t, r, context, ofClaudeCode, in(project), on(gate.PreToolUse), failClosed); told(v) != "no_verdict script_missing" {
+			t.Errorf("what the agent is told by a hook that is to fail closed: got %s", show(v))
+		}
+		if v := ask(t, r, `echo '{"decision":"block","reason":"docs/x.md: No such file"}'; exit 1`, ofClaudeCode, in(project)); v.Outcome != gate.Block || v.Has(gate.FileMissing) {
+			t.Errorf("an answer: got %s %v", show(v), v.Notes)
+		}
+		if v := ask(t, r, `cat docs/rules.md; exit 0`, inline, in(""), func(in *gate.Input) { in.Hook.Dialect = gate.Azure }); v.Outcome != gate.Allow || v.Evidence.Missing != nil {
 			t.Errorf("a script of azure's on an event without a directory: got %s", show(v))
 		}
-		if v := ask(t, r, `cat docs/rules.md; kill -9 $$`, ofClaudeCode, in(project)); told(v) != "no_verdict signalled" {
+		if v := ask(t, r, `cat docs/rules.md; kill -9 $$`, ofClaudeCode, in(project)); told(v) != "no_verdict signalled" || v.Evidence.Missing != nil {
 			t.Errorf("killed: got %s", show(v))
 		}
 	})
 	everyMode(t, Options{Workspace: Workspace{Access: ReadOnly, Roots: []string{root}}}, func(t *testing.T, r *Runner) {
-		for _, line := range lines {
-			if v := ask(t, r, line, ofClaudeCode, in(project)); v.Outcome != gate.Block {
-				t.Errorf("in sight: %s: got %s", line, show(v))
+		for _, line := range refusals {
+			if v := ask(t, r, line, ofClaudeCode, in(project)); v.Outcome != gate.Block || len(v.Notes) > 0 || v.Evidence.Missing != nil {
+				t.Errorf("in sight: %s: got %s %v", line, show(v), v.Notes)
 			}
 		}
-	})
-}
-
-// An agent whose words a hook repeats does not make its refusal void, and does not
-// make a pass of one that could not refuse.
-func TestAnAgentThatSaysThatAPathIsNotThere(t *testing.T) {
-	_, project := hookedProject(t)
-	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
-		needsPython(t, r)
-		for _, tt := range []struct{ name, line, said, want string }{
-			{"repeated", `x=$(cat); echo "no: $x" >&2; exit 2`, `rm -rf / # x: No such file or directory`, "block"},
-			{"with other spaces", `x=$(cat); echo no: $x >&2; exit 2`, `rm x: No  such   file`, "block"},
-			{"behind the hook's own words", `read -r x; echo "no:${x#*@}" >&2; exit 2`, `@: No such file`, "block"},
-			{"written otherwise", `python3 -c 'import json,sys; sys.stderr.write(json.load(sys.stdin)["command"]); sys.exit(2)'`, `x: No such fil\u0065`, "block"},
-			{"from the conversation of another dialect", `: .execution_summary; echo "x: No such file" >&2; exit 2`, `ls`, "block"},
-			{"from the conversation", `: .transcript_path; echo "x: No such file" >&2; exit 2`, `ls`, "block"},
-			{"of another kind", `cat >&2; bash -c 'perl hooks/no.pl'; exit 2`, `not a git repository`, "no_verdict"},
-			{"to pass", `cat hooks/no.sh | bash`, `x: No such file or directory`, "no_verdict"},
-			{"nothing", `cat >&2; bash -c 'python3 hooks/no.py'; exit 2`, `ls`, "no_verdict"},
-		} {
-			v := ask(t, r, tt.line, ofClaudeCode, in(project), on(gate.PreToolUse), withContext([]byte(`{"command":"`+tt.said+`"}`)))
-			if string(v.Outcome) != tt.want {
-				t.Errorf("%s: got %s", tt.name, show(v))
-			}
+		if v := ask(t, r, silences[0], ofClaudeCode, in(project)); v.Outcome != gate.Allow {
+			t.Errorf("in sight: got %s", show(v))
 		}
 	})
 }

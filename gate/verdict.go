@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -173,14 +174,23 @@ type Evidence struct {
 	// Workspace is what a command hook saw of where its agent works: none, read-only
 	// or read-write; empty in records from before it was kept.
 	Workspace string `json:"workspace,omitempty"`
-	// Missing is what a command hook that refused said it did not find, and why it
-	// could not; see [FileMissing].
-	Missing string `json:"missing,omitempty"`
-	Steps   []Step `json:"steps,omitempty"` // prompt hooks: what the judge did, in order
+	// Missing is what a command hook wanted and could not see; nil: nothing is known
+	// of such.
+	Missing *Unseen `json:"missing,omitempty"`
+	Steps   []Step  `json:"steps,omitempty"` // prompt hooks: what the judge did, in order
 	// Of prompt hooks: how sure the judge was that the check is passed, 0 to 1,
 	// where it said so; and what it quotes.
 	Probability *float64 `json:"probability,omitempty"`
 	Quotes      []Quote  `json:"quotes,omitempty"`
+}
+
+// Unseen is a file or directory, or an interpreter, that a command hook wanted and
+// that is not there where hooks run. Path and Said are the hook's words, and may be
+// its agent's.
+type Unseen struct {
+	Path string `json:"path,omitempty"` // at most 200 characters; empty: it did not say which
+	Said string `json:"said,omitempty"` // the line in which it said so, at most 200 characters; empty: its command names the path
+	Why  string `json:"why"`            // it is not there, and what helps
 }
 
 // Quote is a text that a judge bases its verdict on.
@@ -229,13 +239,16 @@ func (v *Verdict) Has(n Note) bool {
 }
 
 // Hindered is why a verdict says nothing of its hook: its failure, if it is one of
-// these, or what the hook could not see when it refused; nil: it does say something.
+// these, or a file that the hook could not see when it refused; nil: it does say
+// something.
 func (v *Verdict) Hindered(by []FailureCode) *Failure {
 	switch {
 	case v.Failure != nil && slices.Contains(by, v.Failure.Code):
 		return v.Failure
-	case v.Has(FileMissing) && v.Evidence != nil:
-		return &Failure{Code: ScriptMissing, Message: "the hook refused, and " + v.Evidence.Missing}
+	case v.Has(FileMissing) && v.Evidence != nil && v.Evidence.Missing != nil:
+		return &Failure{Code: ScriptMissing, Message: fmt.Sprintf("the hook said so without seeing %q: %s", v.Evidence.Missing.Path, v.Evidence.Missing.Why)}
+	case v.Has(FileMissing):
+		return &Failure{Code: ScriptMissing, Message: "the hook said so without seeing a file that it wants"}
 	}
 	return nil
 }

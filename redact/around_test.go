@@ -71,7 +71,7 @@ func full() gate.Record {
 		Outcome: gate.Block, Reason: text, AdditionalContext: text, Messages: []gate.Message{{Role: "user", Content: text}},
 		GateError: &gate.Failure{Code: gate.Internal, Message: text},
 		Hooks: []gate.Verdict{{Name: "h", Reason: text, AdditionalContext: text, Failure: &gate.Failure{Code: gate.Timeout, Message: text},
-			Evidence: &gate.Evidence{Stdout: `{"reason":"` + text + `"}`, Stderr: text, Steps: []gate.Step{{Tool: "ReadFile", Input: text, Text: text}},
+			Evidence: &gate.Evidence{Stdout: `{"reason":"` + text + `"}`, Stderr: text, Missing: &gate.Unseen{Path: text, Said: text, Why: text}, Steps: []gate.Step{{Tool: "ReadFile", Input: text, Text: text}},
 				Quotes: []gate.Quote{{Line: 1, Quote: text}}}}, {Name: "without"}}}}
 }
 

@@ -47,7 +47,10 @@ func (r *Redactor) evidence(e *gate.Evidence) *gate.Evidence {
 		return nil
 	}
 	c := *e
-	c.Stdout, c.Stderr, c.Missing = r.maybeJSON(e.Stdout), r.maybeJSON(e.Stderr), r.Text(e.Missing)
+	c.Stdout, c.Stderr = r.maybeJSON(e.Stdout), r.maybeJSON(e.Stderr)
+	if m := e.Missing; m != nil {
+		c.Missing = &gate.Unseen{Path: r.Text(m.Path), Said: r.Text(m.Said), Why: r.Text(m.Why)}
+	}
 	c.Steps = slices.Clone(e.Steps)
 	for i := range c.Steps {
 		s := &c.Steps[i]

@@ -32,7 +32,10 @@ func (a *app) cannotAsk(h *gate.Hook) []string {
 	var failure *gate.Failure
 	switch h.Type {
 	case gate.CommandHook:
-		failure = a.runner.Unserved(h)
+		var asked bool
+		if failure, asked = a.runner.Unserved(h); asked {
+			return []string{fmt.Sprintf("%s; it is asked without, and may refuse each time for want of it", failure.Message)}
+		}
 		if program := a.runner.Offline(h); failure == nil && program != "" {
 			return []string{fmt.Sprintf("its command starts %s, which fails here, since hooks have no network: set sandbox.network: true in the server file, or ask by an http hook", program)}
 		}
