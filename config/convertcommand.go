@@ -91,7 +91,7 @@ func (c *converter) command(d *declared, event gate.EventName, h *gate.Hook) boo
 	case w == bare && c.To == gate.Azure && text != "" && len(text) <= gate.MaxScriptBytes && (python || !strings.HasPrefix(text, "#!") || strings.HasPrefix(text, shebangs[0]+"\n")):
 		h.Script = text
 		return true
-	case w != bare && readBash(line) != nil:
+	case w != bare && (readBash(line) != nil || readBash(w.head+line+w.tail) != nil || strings.HasSuffix(line, `\`)): // which would take in what follows
 		c.lose(d, "command", "command is not bash that can be read, and would have to be put into more of it to keep its exit code's meaning")
 		return false
 	}

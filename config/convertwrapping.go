@@ -18,35 +18,42 @@ var (
 	closedBy = wrapping{"(\n", "\n) >&2" + otherwise("exit 2")} // by its exit code alone
 
 	// In antigravity no exit code refuses.
-	denyAt2   = wrapping{denyHead, "\n)\ncase $? in 0) printf '%s\\n' \"$answer\" ;; 2) " + denial + " ;; esac"}
-	denyAny   = wrapping{denyHead, "\n)\ncase $? in 0) printf '%s\\n' \"$answer\" ;; *) " + denial + " ;; esac"}
+	denyAt2   = wrapping{denyHead, denyTail + "\ncode=$?\ncase $code in 2) cat <&8 >&2; " + denial + " ;; *) cat <&8; exit $code ;; esac"}
+	denyAny   = wrapping{denyHead, denyTail + "\ncase $? in 0) cat <&8 ;; *) cat <&8 >&2; " + denial + " ;; esac"}
 	denyByEnd = wrapping{"(\n", "\n) >&2" + otherwise(denial)}
 
 	// In azure a Stop is let go that is refused without a reason (spec/azure.md 34).
-	reasoned   = wrapping{reasonHead, reasonTail}
-	reasonedBy = wrapping{reasonHead + "(\n", "\n) >&2" + otherwise("exit 2") + reasonTail}
+	reasoned   = wrapping{reasonHead + "(\n", "\n) 2>&9 7<&- 8<&- 9>&-" + reasonTail}
+	reasonedBy = wrapping{reasonHead + "(\n(\n", "\n) >&2" + otherwise("exit 2") + "\n) 2>&9 7<&- 8<&- 9>&-" + reasonTail}
 
 	// The plain text that AX Code gives the agent is additionalContext in an answer
 	// elsewhere.
-	fed = wrapping{"said=$(\n", "\n)" + otherwise("exit 1") + "\n" + fedTail}
+	fed = wrapping{keep + " || exit 1\n(\n", "\n) >&9 7<&- 8<&- 9>&-" + otherwise("exit 1") + "\n" + fedTail}
 )
 
 const (
-	denyHead = "answer=$(\n"
+	// What a command writes is kept in a file that has no name any more, to be read at
+	// 7 and at 8: a variable would lose its NULs and last line breaks, and wait for
+	// whatever the command leaves running. The command itself has none of these.
+	keep = `kept=$(mktemp) && exec 7<"$kept" 8<"$kept" 9>|"$kept" && rm -f "$kept" && unset kept`
+
+	// A gate that cannot keep an answer denies: it could not tell one from a refusal.
+	denyHead = keep + " || { " + denial + "; exit; }\n(\n"
+	denyTail = "\n) >&9 7<&- 8<&- 9>&-"
 	denial   = `echo '{"decision":"deny","reason":"A hook refused this call by its exit code."}'`
 
-	// What the command writes to standard error is kept beside its output, which
-	// goes its way.
-	reasonHead = "exec 3>&1\nsaid=$( exec 2>&1 >&3 3>&-\n(\n"
-	reasonTail = "\n) )\ncode=$?\n" +
-		`case $code:$said in 2:*[![:space:]]*) ;; 2:*) said='A hook refused this stop by its exit code.' ;; esac` +
-		"\n[ -z \"$said\" ] || printf '%s\\n' \"$said\" >&2\nexit $code"
+	// Without a file every refusal has the fixed reason behind its own. What has no
+	// letter, digit or mark of ASCII in it may be white space.
+	reasonHead = keep + " || exec 7</dev/null 8</dev/null 9>&2\n"
+	reasonTail = "\ncode=$?\ncat <&8 >&2\n" +
+		`case $code in 2) LC_ALL=C grep -q '[!-~]' <&7 || echo 'A hook refused this stop by its exit code.' >&2 ;; esac` +
+		"\nexit $code"
 
 	// JSON has no control characters in its texts: line breaks and tabs are escaped,
-	// the others, which nobody reads, are left out.
-	fedTail = `case $said in *[![:space:]]*) printf '{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"%s"}}\n' "$(` +
-		`printf '%s\n' "$said" | tr -d '\000-\010\013-\037\177' | sed 's/[\"]/\\&/g' | ` +
-		`awk 'BEGIN { ORS = "" } { gsub(/\t/, "\\t"); print (NR > 1 ? "\\n" : "") $0 }')" ;; esac`
+	// the others, which nobody reads, are left out; and so are empty lines at the ends.
+	fedTail = `! LC_ALL=C grep -q '[^[:space:]]' <&7 || printf '{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"%s"}}\n' "$(` +
+		`tr -d '\000-\010\013-\037\177' <&8 | sed 's/[\"]/\\&/g' | ` +
+		`awk 'BEGIN { ORS = "" } /./ { gsub(/\t/, "\\t"); print (said ? gap : "") $0; said = 1; gap = "" } { gap = gap "\\n" }')"`
 )
 
 // otherwise does something where what stands before it failed. After || bash would

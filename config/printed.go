@@ -73,15 +73,20 @@ type textReader struct {
 	says  []*node
 	doubt string
 	own   map[string][]functionBody // functions that the shell text declares
-	// runs: a file of the project's is run, as it is now; changes: and something may
-	// write files before that.
-	runs, changes bool
+	// ran are the files of the project's that are run as they are now, wrote those that
+	// are written by name, both without their directories; changes: something may write
+	// any.
+	ran, wrote []string
+	changes    bool
 }
 
 func newTextReader(p project) *textReader { return &textReader{project: p, read: map[string]bool{}} }
 
 func (r *textReader) seen() hookText {
-	if r.runs && r.changes {
+	changed := func(file string) bool {
+		return slices.Contains(r.wrote, file) || file == anyModule && slices.ContainsFunc(r.wrote, func(name string) bool { return shadows([]string{name}) })
+	}
+	if len(r.ran) > 0 && r.changes || slices.ContainsFunc(r.ran, changed) {
 		r.unsure("it may change a file before it runs it")
 	}
 	return hookText{r.all.String(), r.says, r.doubt}
@@ -259,7 +264,7 @@ func (r *textReader) file(name, interpreter string, s streams) {
 		r.unseen("%q, which it runs, cannot be read here", cut(visibleWord(name)))
 		return
 	}
-	r.runs = true
+	r.ran = append(r.ran, path.Base(name))
 	first, _, _ := strings.Cut(text, "\n")
 	alone := r.alone
 	r.alone = false

@@ -25,6 +25,7 @@ func TestSeenHarmlessAndIsNot(t *testing.T) {
 		"zsh.sh":        "#!/bin/zsh\n< deny.json\n",
 		"json/_json.py": "print(1)\n", "json/traceback.py": "print(1)\n",
 	}
+	files["loads.py"] = "import json, sys\njson.load(sys.stdin)\n"
 	for kind, lines := range map[string][]string{
 		"a function by a program's path": {
 			`/bin/grep() { curl x; }; /bin/grep -q y`, `/usr/bin/true() { cat deny.json; }; /usr/bin/true`,
@@ -49,7 +50,7 @@ func TestSeenHarmlessAndIsNot(t *testing.T) {
 			"sh -c '[[ a || curl x ]]'", "sh -c 'curl x >& y'", "sh -c 'f() { exit 2; }; function f { exit 0; }; f'", "sh -c 'curl x |& cat >/dev/null'",
 		},
 		"a file that is written first": {
-			"echo 'cat deny.json' > ok.sh; sh ok.sh", "curl -o ok.sh x >/dev/null 2>&1; sh ok.sh", "echo 'print(1)' > json.py; python3 ok.py", "./make >/dev/null; . ok.sh >/dev/null; ./ok.sh",
+			"echo 'cat deny.json' > ok.sh; sh ok.sh", "curl -o ok.sh x >/dev/null 2>&1; sh ok.sh", "echo 'print(1)' > json.py; python3 loads.py", "./make >/dev/null; . ok.sh >/dev/null; ./ok.sh",
 			"sh hook.sh; npm test >/dev/null", "f() { echo x >> ok.sh; }; ./ok.sh; f", "{ echo x; } >| ok.sh && bash ok.sh", "mkdir -p x; touch y; curl x >/dev/null && python3 ok.py",
 		},
 		"a word that is several":      {`echo {'"a"':1,'"b"':2}`, `echo {,'{"decision":"block"}'}`, `echo ~`, `printf '%s' {'"a"':1,'"b"':2}`},

@@ -24,14 +24,23 @@ var pythonModules = strings.Fields(`
 	tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing unicodedata unittest urllib uu uuid venv warnings wave
 	weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo annotationlib sitecustomize usercustomize`)
 
+// anyModule stands for what Python takes in, among the files that are run.
+const anyModule = "*.py"
+
 // shadowed reports whether something may lie in a directory that Python takes for one
-// of its own modules. Those that begin with one underscore are parts of others.
+// of its own modules.
 func (p project) shadowed(dir string) bool {
 	if p.names == nil {
 		return true
 	}
 	names, ok := p.names(dir)
-	return !ok || slices.ContainsFunc(names, func(name string) bool {
+	return !ok || shadows(names)
+}
+
+// shadows reports whether one of the names in a directory is a module's. Those that
+// begin with one underscore are parts of others.
+func shadows(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
 		module, _, _ := strings.Cut(name, ".")
 		return strings.HasPrefix(module, "_") && !strings.HasPrefix(module, "__") || slices.Contains(pythonModules, module)
 	})

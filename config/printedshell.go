@@ -230,7 +230,7 @@ func (r *textReader) opened(w *syntax.Word, s streams) bool {
 	case !known(name), deviceFile.MatchString("/" + path.Clean(name)):
 		r.unseen("it writes to a file that may be its standard output")
 	default:
-		r.changes = true
+		r.wrote = append(r.wrote, path.Base(name))
 	}
 	return false
 }

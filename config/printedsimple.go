@@ -123,7 +123,7 @@ func (s *simpleScript) look(i int, dir string) {
 func (s *simpleScript) importing(i int, dir string) {
 	for ; slices.Contains(modules, s.at(i).text); i += 2 {
 		if s.at(i).text != "sys" && !s.alone {
-			if s.runs = true; s.shadowed(dir) {
+			if s.ran = append(s.ran, anyModule); s.shadowed(dir) {
 				s.unseen("a module of the project's may stand for %s", s.at(i).text)
 			}
 		}
