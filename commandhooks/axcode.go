@@ -1,12 +1,9 @@
 package commandhooks
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,15 +73,15 @@ func (e ending) passedOver() gate.Verdict {
 // axCodeAnswer is the law of `protocol: claude-code` where a hook can block
 // (spec/ax-code.md 12–16).
 func (e ending) axCodeAnswer(event gate.EventName) gate.Verdict {
-	a, fault := readAXCodeAnswer(e.stdout)
+	a, fault := gate.ReadAXCodeAnswer(e.stdout.kept)
 	switch e.axCodeExit() {
 	case 2: // also with a broken answer
-		return gate.Verdict{Outcome: gate.Block, Reason: gate.FirstText(a.reason, e.stderr.trimmed())}
+		return gate.Verdict{Outcome: gate.Block, Reason: gate.FirstText(a.Reason(), e.stderr.trimmed())}
 	case 0:
 		if fault != nil {
 			return e.unreadable(fault)
 		}
-		return a.verdict(event)
+		return a.Verdict(event)
 	}
 	return e.passedOver()
 }
@@ -92,24 +89,17 @@ func (e ending) axCodeAnswer(event gate.EventName) gate.Verdict {
 // axCodeFeedback is the law of `protocol: claude-code` after a tool call, which
 // nothing can block any more (spec/ax-code.md 18, 20).
 func (e ending) axCodeFeedback() gate.Verdict {
-	a, fault := readAXCodeAnswer(e.stdout)
+	a, fault := gate.ReadAXCodeAnswer(e.stdout.kept)
 	v := gate.Verdict{Outcome: gate.Allow}
 	switch e.axCodeExit() {
 	case 2:
-		v.AdditionalContext = gate.FirstText(a.reason, e.stderr.trimmed())
+		v.AdditionalContext = gate.FirstText(a.Reason(), e.stderr.trimmed())
 		return v
 	case 0:
 		if fault != nil {
 			return e.unreadable(fault)
 		}
-		var told []string
-		if a.decision == "block" && a.reason != "" {
-			told = append(told, a.reason)
-		}
-		if a.context != "" {
-			told = append(told, a.context)
-		}
-		v.AdditionalContext = strings.Join(told, "\n")
+		v.AdditionalContext = a.Feedback()
 		return v
 	}
 	return e.passedOver()
@@ -122,91 +112,6 @@ func (e ending) unreadable(fault error) gate.Verdict {
 		return noVerdict(gate.OutputTooLarge, "the hook wrote more than %d bytes to standard output, and AX Code goes on", keepBytes)
 	}
 	return noVerdict(gate.BadOutput, "standard output is no answer, and AX Code goes on: %v: %q", fault, head(e.stdout.trimmed(), 80))
-}
-
-// axCodeAnswer is what of an answer counts; the zero value says nothing.
-type axCodeAnswer struct {
-	permission string // allow, deny, ask or defer
-	decision   string
-	reason     string
-	context    string
-	halt       bool // continue: false
-	stopReason string
-}
-
-// readAXCodeAnswer reads standard output. It counts only if it is one JSON
-// object whose known keys have legal types (spec/ax-code.md 14); as JavaScript
-// has it, the last of a key given twice counts. Flat fields win over nested ones
-// (13).
-func readAXCodeAnswer(out text) (axCodeAnswer, error) {
-	said := bytes.TrimSpace([]byte(clean(out.kept)))
-	if len(said) == 0 {
-		return axCodeAnswer{}, nil
-	}
-	var flat, nested map[string]json.RawMessage
-	if err := json.Unmarshal(said, &flat); err != nil || flat == nil {
-		return axCodeAnswer{}, errors.New("not one JSON object")
-	}
-	if raw, ok := flat["hookSpecificOutput"]; ok {
-		if err := json.Unmarshal(raw, &nested); err != nil || nested == nil {
-			return axCodeAnswer{}, errors.New(`"hookSpecificOutput" is no object`)
-		}
-	}
-	var flatA, nestedA axCodeAnswer
-	var goOn, quiet *bool
-	var systemMessage, event string
-	for _, f := range []struct {
-		from map[string]json.RawMessage
-		key  string
-		into any
-	}{
-		{flat, "permissionDecision", &flatA.permission}, {nested, "permissionDecision", &nestedA.permission},
-		{flat, "decision", &flatA.decision}, {nested, "hookEventName", &event},
-		{flat, "reason", &flatA.reason}, {nested, "permissionDecisionReason", &nestedA.reason},
-		{flat, "additionalContext", &flatA.context}, {nested, "additionalContext", &nestedA.context},
-		{flat, "continue", &goOn}, {flat, "suppressOutput", &quiet},
-		{flat, "stopReason", &flatA.stopReason}, {flat, "systemMessage", &systemMessage},
-	} {
-		raw, ok := f.from[f.key]
-		if ok && (string(raw) == "null" || json.Unmarshal(raw, f.into) != nil) {
-			return axCodeAnswer{}, fmt.Errorf("%q is %s", f.key, head(string(raw), 40))
-		}
-		if permission, is := f.into.(*string); ok && is && f.key == "permissionDecision" && !slices.Contains(permissions, *permission) {
-			return axCodeAnswer{}, fmt.Errorf("permissionDecision %q is unknown", head(*permission, 40))
-		}
-	}
-	a := flatA
-	a.permission, a.reason, a.context = gate.FirstText(flatA.permission, nestedA.permission), gate.FirstText(flatA.reason, nestedA.reason), gate.FirstText(flatA.context, nestedA.context)
-	a.halt = goOn != nil && !*goOn
-	return a, nil
-}
-
-// permissions are the legal words; "defer" counts as ask (DESIGN §9).
-var permissions = []string{"allow", "deny", "ask", "defer"}
-
-// verdict is what an answer at exit 0 means where a hook can block. A top-level
-// decision means nothing there (spec/ax-code.md 15).
-func (a axCodeAnswer) verdict(event gate.EventName) gate.Verdict {
-	v := gate.Verdict{Outcome: gate.Allow}
-	switch a.permission {
-	case "deny":
-		v.Outcome, v.Reason = gate.Block, a.reason
-	case "ask", "defer":
-		v.Outcome, v.Reason = gate.Ask, gate.FirstText(a.reason, "hook requested user confirmation")
-		if event == gate.UserPromptSubmit { // nobody is asked about a prompt (spec/ax-code.md 16)
-			v.Outcome = gate.Block
-		}
-		if a.permission == "defer" {
-			v.Notes = append(v.Notes, gate.Deferred)
-		}
-	}
-	if a.halt { // DESIGN §9
-		v.Notes = append(v.Notes, gate.HaltRequested)
-		if event.ForTool() {
-			v.Outcome, v.Reason = gate.Block, gate.FirstText(a.stopReason, a.reason)
-		}
-	}
-	return v
 }
 
 // trimmed is what was kept of a stream, as text without white space round it.

@@ -113,7 +113,8 @@ func (w wording) spoken(text string) bool { return w.member(text) && w.value.Mat
 // sayAnswers says what becomes of a hook's answers in words. Its exit code keeps
 // its meaning, by the target's own law or a wrapping.
 //
-// What the text says and the target does not read is lost, and an error; so are
+// What the text says and the target does not read, or reads as something else, is lost,
+// and an error; so are
 // answers of which the target reads none where no exit code refuses beside them.
 // Of what cannot be seen it is a warning: it may not be said.
 func (c *converter) sayAnswers(d *declared, event gate.EventName) {
@@ -154,6 +155,11 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 	if len(lost) > 0 {
 		refusals := slices.DeleteFunc(slices.Clone(known), func(w wording) bool { return w.shown == saysHalt.shown || w.shown == saysMore.shown }) // which have other ends
 		c.lose(d, "", "answer on %s: %s counts in %s and for nothing in %s, which reads %s: let the hook say that", name, either(lost), from, to, either(refusals))
+	} else {
+		c.sayMeanings(d, event, text)
+	}
+	if c.From != gate.ClaudeCode && c.To == gate.ClaudeCode && text.doubt != "" && strings.Contains(text.all, hookOutput) && !strings.Contains(text.all, "hookEventName") {
+		c.lose(d, "", `answer on %s: a hookSpecificOutput without its hookEventName voids the whole answer in Claude Code: let the hook put "hookEventName":%q into it`, name, name)
 	}
 	if len(hidden) > 0 {
 		c.differ(d, "", "answer on %s: what the hook answers is not all seen here: %s; check that it is not %s, which counts in %s and for nothing in %s", name, text.doubt, either(hidden), from, to)

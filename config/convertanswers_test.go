@@ -25,7 +25,10 @@ func commandHook(d gate.Dialect, command string) string {
 	}
 }
 
-func echo(w wording) string { return "echo '" + w.shown + "'" }
+// echo prints an answer as a hook before a tool has to have it.
+func echo(w wording) string {
+	return "echo '" + strings.Replace(w.shown, `"hookSpecificOutput":{`, `"hookSpecificOutput":{"hookEventName":"PreToolUse",`, 1) + "'"
+}
 
 // What is found of a hook's answers between each two systems, by how much of the
 // hook is seen. Whoever reads exit codes alike keeps their meaning without a

@@ -53,6 +53,10 @@ func display(tokens []token) (object *node, rest []token) {
 	return nil, nil
 }
 
+// someText is a text of which nothing is known. A value that need not even be one is
+// [unplain] alone.
+func someText() *node { return textNode(unplain + unplain) }
+
 // displayed is a member's value, and what follows it: a comma or the object's end.
 func displayed(name string, tokens []token) (value *node, rest []token) {
 	if object, after := display(tokens); object != nil {
@@ -62,12 +66,17 @@ func displayed(name string, tokens []token) (value *node, rest []token) {
 		switch t := tokens[0]; {
 		case t.kind == textToken && known(t.text):
 			return textNode(t.text), tokens[1:]
+		case t.kind == textToken && slices.Contains(undeciding, name):
+			return someText(), tokens[1:]
 		case t.kind == wordToken && slices.Contains([]string{"true", "True", "false", "False"}, t.text):
 			return &node{kind: boolKind, text: strings.ToLower(t.text)}, tokens[1:]
 		}
 	}
 	if !slices.Contains(undeciding, name) {
 		return nil, nil
+	}
+	if len(tokens) > 2 && tokens[0].is("$") && tokens[1].kind == wordToken && tokens[1].text != "ENV" && (tokens[2].is(",") || tokens[2].is("}")) {
+		return someText(), tokens[2:] // a variable of jq's, which --arg sets
 	}
 	for i := 0; i < len(tokens); i++ {
 		switch t := tokens[i]; {
