@@ -127,8 +127,8 @@ func asksGate(words []string) bool {
 	if !isClient(words[0]) && (len(words) < 2 || words[1] != "hook") || !e.readWords(words, speaks) {
 		return false
 	}
-	switch name := programName(words[0]); {
-	case name == "stopgate", name == "stopgate-hook":
+	switch name := programName(words[0]); name {
+	case "stopgate", "stopgate-hook":
 		return true
 	default:
 		return strings.Contains(name, "gate") && takenByHook(words[2:])
