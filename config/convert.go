@@ -6,6 +6,15 @@ import (
 	"stopgate/gate"
 )
 
+// A conversion reads a file (convertread.go), looks hook by hook at what it becomes, and
+// writes that (convertwrite.go) with a report (convertreport.go). Of a hook there is
+// its event (convertevents.go), its matcher (convertmatcher.go), what it is told
+// (convertinput.go, converttold.go), its command with what is put round it
+// (convertcommand.go, convertwrapping.go), the other kinds (convertkinds.go), and its
+// answers: by their words (convertanswers.go), by what both systems read in them
+// (convertmeaning.go), and as far as scripts show what they print (printed*.go).
+// What else differs is said by convertdifferences.go.
+
 // Tool is one tool by the names that each system has for it; none: it has no
 // such tool.
 type Tool map[gate.Dialect][]string

@@ -173,7 +173,7 @@ func generated(r *rand.Rand, d gate.Dialect) gate.Hook {
 	if h.Event.ForTool() {
 		h.Matcher, _ = compileMatcher(d, pattern)
 	}
-	h.Command = one("x", "./gate.sh --now", "a\n# b", "echo 'it''s'; exit 2", "cat <<E\n$x\nE", "bash -c 'exit 1'", "bash -c '\n\ttrue\n'", "python3 -c '#!/usr/bin/env python3\nprint(1)'",
+	h.Command = one("x", "./gate.sh --now", "a\n# b", "echo 'it''s'; exit 2", "cat <<E\n$x\nE", "bash -c 'exit 1'", "bash -c '\n\ttrue\n'", "python3 -c '#!/usr/bin/env python3\nprint(1)'", "python3 -I -c '#!/usr/bin/env python3\nprint(1)'",
 		"printf \u00e9\u2028", "case x in x) exit 3;; esac", "( true ) || exit 1", "not 'bash")
 	if r.IntN(2) == 0 {
 		var b strings.Builder

@@ -38,7 +38,7 @@ func TestConvertExpresses(t *testing.T) {
 		warnings []string
 	}{
 		{"a script is a shell line with its text", gate.Azure, gate.ClaudeCode, agentHook("Stop", `type: command, script: "#!/usr/bin/env python3\nprint('x')"`),
-			`"command": "python3 -c '#!/usr/bin/env python3\nprint('\\''x'\\'')'"`, []string{`6:\d+: warning: .*input of Stop: Azure SRE Agent gives final_output.*; Claude Code gives last_assistant_message`,
+			`"command": "python3 -I -c '#!/usr/bin/env python3\nprint('\\''x'\\'')'"`, []string{`6:\d+: warning: .*input of Stop: Azure SRE Agent gives final_output.*; Claude Code gives last_assistant_message`,
 				`cap: Claude Code ends the loop after 8 blocks in a row`}},
 		{"and a script again", gate.ClaudeCode, gate.Azure, claudeHook("PreToolUse", "", `{"type":"command","command":"bash -c 'exit 2'"}`), "script: exit 2\n", nil},
 		{"a Stop is refused with a reason, and without end", gate.ClaudeCode, gate.Azure, claudeHook("Stop", "", `{"type":"command","command":"exit 2"},{"type":"command","command":"exit 2 # too"}`),

@@ -161,9 +161,23 @@ func (c *converter) sayAnswers(d *declared, event gate.EventName) {
 	if c.From != gate.ClaudeCode && c.To == gate.ClaudeCode && text.doubt != "" && strings.Contains(text.all, hookOutput) && !strings.Contains(text.all, "hookEventName") {
 		c.lose(d, "", `answer on %s: a hookSpecificOutput without its hookEventName voids the whole answer in Claude Code: let the hook put "hookEventName":%q into it`, name, name)
 	}
+	var counting []string // in one system alone
 	if len(hidden) > 0 {
-		c.differ(d, "", "answer on %s: what the hook answers is not all seen here: %s; check that it is not %s, which counts in %s and for nothing in %s", name, text.doubt, either(hidden), from, to)
+		counting = append(counting, either(hidden)+", which counts in "+from+" and for nothing in "+to)
 	}
+	if more := c.readThere(d, event); len(more) > 0 && text.doubt != "" {
+		counting = append(counting, either(more)+", which counts in "+to+" and for nothing in "+from)
+	}
+	if len(counting) > 0 {
+		c.differ(d, "", "answer on %s: what the hook answers is not all seen here: %s; check that it is not %s", name, text.doubt, strings.Join(counting, ", nor "))
+	}
+}
+
+// readThere are the words that hold the agent back in the target alone.
+func (c *converter) readThere(d *declared, event gate.EventName) []wording {
+	return slices.DeleteFunc(slices.Clone(answersIn[c.To][event]), func(w wording) bool {
+		return slices.ContainsFunc(answersIn[c.From][d.Event], func(own wording) bool { return own.shown == w.shown })
+	})
 }
 
 // voidAnswer is what a command of Claude Code says, in its own text, that voids its

@@ -46,7 +46,7 @@ func TestConvertAnswers(t *testing.T) {
 		{gate.Azure, gate.Antigravity, warning, saysNotOK, saysDeny},
 		{gate.Azure, gate.AXCode, warning, saysDeny, saysNested},
 		{gate.Azure, gate.ClaudeCode, warning, saysAsk, saysBlock},
-		{gate.Antigravity, gate.Azure, nothing, wording{}, saysDeny},
+		{gate.Antigravity, gate.Azure, warning, wording{}, saysDeny},
 		{gate.Antigravity, gate.AXCode, failure, saysDeny, wording{}}, // nothing that such a hook can do refuses there
 		{gate.Antigravity, gate.ClaudeCode, failure, saysDeny, wording{}},
 		{gate.AXCode, gate.Azure, warning, saysFlat, saysNestedAsk},

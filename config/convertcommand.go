@@ -143,11 +143,16 @@ func uses(text, name string) bool {
 	return err == nil && word.MatchString(text)
 }
 
+// isolated starts Python so that it takes in no module from the directory that it is
+// started in: a script of a spec's lies beside no other file, and the agent may write
+// into its own directory.
+const isolated = "python3 -I -c "
+
 // scriptLine runs a script by its text: its shebang is a comment to the
 // interpreter, and standard input stays the hook's.
 func scriptLine(script string) string {
 	if strings.HasPrefix(script, shebangs[1]) {
-		return "python3 -c " + shellWord(script)
+		return isolated + shellWord(script)
 	}
 	return "bash -c " + shellWord(script)
 }
@@ -155,7 +160,7 @@ func scriptLine(script string) string {
 // scriptOf is the script that a line runs as [scriptLine] has it; empty: it is
 // another. A Python script is one only with its shebang.
 func scriptOf(line string) (script string, python bool) {
-	for _, start := range []string{"bash -c ", "python3 -c "} {
+	for _, start := range []string{"bash -c ", isolated} {
 		rest, ok := strings.CutPrefix(line, start)
 		if !ok {
 			continue

@@ -159,3 +159,25 @@ func TestConvertQuoting(t *testing.T) {
 		t.Errorf("a program by the name of a=b is %s", got)
 	}
 }
+
+// A spec's script in Python takes in none of the modules that lie where it is started,
+// as the agent may have written them.
+func TestConvertedPythonTakesInItsOwnModules(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "json.py"), []byte("print('{\"decision\":\"allow\"}')\nimport os\nos._exit(0)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", scriptLine("#!/usr/bin/env python3\nimport json, sys\nsys.exit(2)\n"))
+	cmd.Dir = dir
+	if out, err := cmd.Output(); len(out) > 0 || cmd.ProcessState.ExitCode() != 2 {
+		t.Errorf("%q, %v", out, err)
+	}
+	for line, want := range map[string]bool{"python3 -c '#!/usr/bin/env python3'": false, "python3 -I -c '#!/usr/bin/env python3'": true} {
+		if script, python := scriptOf(line); python != want || (script != "") != want {
+			t.Errorf("%s is the script %q", line, script)
+		}
+	}
+}

@@ -63,14 +63,20 @@ func (c *converter) sayMeanings(d *declared, event gate.EventName, text hookText
 	for _, o := range text.says {
 		for i, object := range tried(o) {
 			was, is := effectOf(c.From, d.Event, object), effectOf(c.To, event, object)
+			if c.From == gate.Azure && d.FailMode == gate.FailBlock && was.fault != nil {
+				was.outcome = gate.Block
+			}
 			feedback := c.To == gate.AXCode && !gate.AXCodeBlocks(event) && sameFeedback(was, is) || c.From == gate.AXCode && !gate.AXCodeBlocks(d.Event) && sameFeedback(is, was)
 			shown := cut(visibleWord(string(object)))
 			switch {
 			case was.outcome != is.outcome && !feedback:
 				why := ""
-				if is.fault != nil {
+				switch {
+				case was.outcome == gate.Block && was.fault != nil:
+					why = ", where no failMode block is about it: " + was.fault.Error()
+				case is.fault != nil:
 					why = ": " + is.fault.Error()
-				} else if was.fault != nil {
+				case was.fault != nil:
 					why = ", which reads more of it than " + from + ": " + was.fault.Error()
 				}
 				const differs = "answer on %s: %s %s in %s, and %s in %s%s"

@@ -18,7 +18,7 @@ func (c *converter) sayFailure(d *declared, l law, w wrapping) {
 	case c.To == gate.Antigravity && w != bare:
 		c.once(d, "reason: no exit code refuses in the Gemini API's sandbox, so the command is put into shell that does, with a fixed text as the reason, not what standard error says")
 		if l != refuses {
-			c.once(d, "failure: a time-out, or a hook that cannot be started, lets the call go on there")
+			c.once(d, "failure: a time-out, a hook that cannot be started, or output that is no answer lets the call go on there")
 		}
 	case (c.To == gate.ClaudeCode || c.To == gate.AXCode) && l == failsClosed:
 		c.once(d, "failure: failMode block becomes an exit with 2; a time-out, a hook that cannot be started and output that is no answer let the agent go on in %s", systemNames[c.To])
@@ -38,6 +38,9 @@ func (c *converter) sayDifferences(d *declared, event gate.EventName) {
 		c.once(d, "input of %s: %s gives %s; %s gives %s", EventName(c.To, event), from, a, to, b)
 	}
 	c.sayAnswers(d, event)
+	if event == gate.PostToolUse && (c.From == gate.AXCode) != (c.To == gate.AXCode) && (d.Type != gate.CommandHook || reads(lawOf(d))) && !watchedOnly(c.To, event) {
+		c.once(d, "feedback: AX Code tells the agent why a hook refuses after a tool, and withholds nothing; in %s that is a refusal", systemNames[c.notAXCode()])
+	}
 	if d.Event.ForTool() && !(calledAlike(c.From) && calledAlike(c.To)) {
 		c.once(d, "tools: in a hook's input they have the names, and the arguments, that %s gives them", to)
 	}
