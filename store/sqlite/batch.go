@@ -180,13 +180,19 @@ func (w *writer) tryBegin() (err error) {
 			return err
 		}
 	}
-	return w.conn.exec(`BEGIN IMMEDIATE`)
+	if err := w.conn.exec(`BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	return w.conn.begun()
 }
 
 // applyAll applies the jobs and commits. Refusals are results, not failures.
 func (w *writer) applyAll(jobs []*job) error {
 	for _, j := range jobs {
 		j.result = nil
+		if _, counts := j.write.(*commit); !counts {
+			w.conn.idle.forget() // it may erase, or join
+		}
 		err := apply(w.conn, j.write)
 		if refused, ok := errors.AsType[*gate.Error](err); ok {
 			j.result = refused
@@ -219,6 +225,7 @@ func (w *writer) rollback(cause error) {
 	if w.conn == nil {
 		return
 	}
+	w.conn.idle.forget()
 	// SQLite has rolled back by itself after some failures; then this fails,
 	// and a new connection is the cheap way to be sure.
 	if err := w.conn.exec(`ROLLBACK`); err != nil || fromOutside(cause) {

@@ -21,6 +21,7 @@ type conn struct {
 	raw   driver.Conn
 	stmts map[string]driver.Stmt // by their text; the texts are constants of this package
 	args  []driver.NamedValue    // reused
+	idle  idle
 }
 
 // openConn opens a connection that writes.
