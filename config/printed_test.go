@@ -172,7 +172,19 @@ func shellScript(r *rand.Rand, depth int) string {
 		}
 		return "echo " + word() + " " + word()
 	}
-	switch r.IntN(9) {
+	switch r.IntN(15) {
+	case 9:
+		return ": >(" + inner() + "\n)"
+	case 10:
+		return "/bin/true() { " + inner() + "\n}\n" + one("/bin/true", "true", "/usr/bin/true")
+	case 11:
+		return "cat " + one("", "3", "0") + "<<E " + one("", "</dev/null", "0</dev/null", "3<<< x") + "\n" + one("$V", `{"decision":"approve"}`, "text") + "\nE\n"
+	case 12:
+		return one("sh", "dash", "bash") + " -c " + shellWord(one("{ ", "( ", "((")+inner()+"\n"+one("} &>/dev/null", ") &>/dev/null", "}", "))"))
+	case 13:
+		return "U='a[$(" + strings.ReplaceAll(inner(), "'", `'\''`) + "\n)]'\n" + one("[[ $U -eq 1 ]]", "(( U ))", `[ -v "$U" ]`, `echo "x$((U))"`, `echo "x${V:$U}"`, `echo "x${!U}"`)
+	case 14:
+		return "command -v " + one("{", "sh", "f", `"$V"`) + "; " + inner()
 	case 0:
 		return "{ " + inner() + "\n} " + one(">/dev/null", ">&2", "2>&1", "2>&1 >/dev/null", ">/dev/null 2>&1", "3>&1", ">&3 3>&1", "2>/dev/null", ">/dev/stdout", "1>&2 2>&1")
 	case 1:
@@ -201,7 +213,7 @@ func TestSeenAsPrinted(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(23, 29))
 	certain := 0
-	for range 600 {
+	for range 800 {
 		script := shellScript(r, 1+r.IntN(3))
 		tr := newTextReader(project{})
 		tr.add(script, shellText, ".", heard)
@@ -210,7 +222,7 @@ func TestSeenAsPrinted(t *testing.T) {
 		}
 		certain++
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", "f() { :; }\n"+script)
-		cmd.Env = []string{"PATH=/usr/bin:/bin", `V={"hookSpecificOutput":{"permissionDecision":"deny"}}`}
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "FUNCNEST=50", `V={"hookSpecificOutput":{"permissionDecision":"deny"}}`}
 		cmd.Dir = t.TempDir()
 		out, _ := cmd.Output() // whatever its exit code
 		text := strings.TrimSpace(string(out))

@@ -40,7 +40,9 @@ func TestSeenHarmlessAndIsNot(t *testing.T) {
 			`x='a[$(cat deny.json >/proc/$$/fd/1)]'; [[ $x -eq 1 ]]`, `x='a[$(curl x >/dev/stdout)]'; (( x ))`, `let 'a[$(curl x >/dev/stdout)]'`,
 			`x='a[$(curl x >/proc/self/fd/2)]'; exit $((x))`, `[ -v 'a[$(curl x >/dev/stdout)]' ]`, `test -v 'a[$(curl x)]'`, `[[ -v 'a[$(curl x)]' ]]`, `: "${x:$y}"`, `: "${a[$y]}"`,
 		},
-		"a prompt's text": {`x='$(curl y)'; echo "x${x@P}"`, `PS4='$(curl x)'; set -x; true`},
+		"a word of the shell's that is printed": {`command -v {; echo '"decision":"block"}'`, `x={; command -v "$x"; echo '"decision":"block"}'`, `type {; echo '"decision":"block"}'`},
+		"a function of a trap's":                {`trap '/bin/true() { curl x; }; /bin/true' EXIT`, `trap 'grep() { curl x; }; grep -q x' EXIT`, `trap 'grep() { curl x; }' EXIT; grep -q y`},
+		"a prompt's text":                       {`x='$(curl y)'; echo "x${x@P}"`, `PS4='$(curl x)'; set -x; true`},
 		"an interpreter's options": {
 			"python3 -x quoted.py", "bash -s ok.sh <<'E'\ncurl x\nE", "sh -s ok.sh", "bash -i ok.sh", "node -p 1", "node -v ok.sh", "node -i", "python3 -i ok.py", "bash -l ok.sh",
 			"python3 -e 'x'", "bash -e -s ok.sh", "sh +s ok.sh", "bash -v -s", "node -x ok.sh", "perl -n -e 1", "bash --init-file deny.sh ok.sh", "bash -O expand_aliases ok.sh", "python3 -S -s -",

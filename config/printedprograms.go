@@ -110,11 +110,15 @@ func (r *textReader) builtin(name string, args []string, fed *string, s streams)
 		r.trapped(first)
 	case name == "set" && first != "" && !slices.ContainsFunc(args, unlikeShellOption):
 	case (name == "read" || name == "unset") && !slices.ContainsFunc(args, unlikeVariable):
-	case name == "command" && first == "-v", name == "wait" && first == "":
+	case name == "command" && first == "-v" && (!s.out || !slices.ContainsFunc(args[1:], maybeBrace)), name == "wait" && first == "":
 	default:
 		r.unseen("%s is not followed", name)
 	}
 }
+
+// maybeBrace reports whether a name may be that of the brace, which command -v prints as
+// it is.
+func maybeBrace(name string) bool { return !known(name) || strings.HasPrefix(name, "{") }
 
 // trapped follows what a signal runs, with the functions of the text that it
 // stands in.
@@ -127,6 +131,12 @@ func (r *textReader) trapped(text string) {
 	if text == "-" || text == "" {
 		return
 	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if _, ok := n.(*syntax.FuncDecl); ok { // of which what stands before it is not told
+			r.unseen("it has a function in what trap runs")
+		}
+		return true
+	})
 	r.stmts(file.Stmts, heard)
 }
 
