@@ -44,6 +44,17 @@ func openConn(file string, opt Options) (*conn, error) {
 		// keeps SQLite's default.
 		pragmas = append(pragmas, fmt.Sprintf("wal_autocheckpoint(%d)", 4*checkpointPages))
 	}
+	return connect(file, pragmas)
+}
+
+// readPragmas are those of connections that only read. In WAL mode they never wait
+// for the writer, nor the writer for them.
+var readPragmas = []string{"busy_timeout(5000)", "query_only(ON)", "trusted_schema(OFF)"}
+
+// openLookup opens a connection that only reads.
+func openLookup(file string) (*conn, error) { return connect(file, readPragmas) }
+
+func connect(file string, pragmas []string) (*conn, error) {
 	connector, err := sqlite.NewConnector(dsn(file, pragmas...))
 	if err != nil {
 		return nil, err
@@ -55,10 +66,9 @@ func openConn(file string, opt Options) (*conn, error) {
 	return &conn{raw: raw, stmts: map[string]driver.Stmt{}}, nil
 }
 
-// openReads opens the pool that only reads. In WAL mode it never waits for the
-// writer, nor the writer for it.
+// openReads opens the pool of what reads more than a row.
 func openReads(file string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", dsn(file, "busy_timeout(5000)", "query_only(ON)", "trusted_schema(OFF)"))
+	db, err := sql.Open("sqlite", dsn(file, readPragmas...))
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,7 @@ package sqlite
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"database/sql/driver"
-	"errors"
 
 	"stopgate/gate"
 )
@@ -14,12 +12,12 @@ const selectErasure = `SELECT seq FROM erasures WHERE session = ?`
 
 // Erasure is the session's last erasure that is remembered.
 func (s *Store) Erasure(ctx context.Context, session string) (gate.Erasure, error) {
-	var seq int64
-	err := s.erasureOf.QueryRowContext(ctx, sumOf(session)).Scan(&seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return gate.NeverErased, nil
+	var v [1]driver.Value
+	found, err := s.lookups.row(ctx, v[:], selectErasure, sumOf(session))
+	if !found {
+		return gate.NeverErased, err
 	}
-	return gate.NeverErased + gate.Erasure(seq), explain(err)
+	return gate.NeverErased + gate.Erasure(v[0].(int64)), nil
 }
 
 // erasedSince reports whether a session was erased after another erasure of it.

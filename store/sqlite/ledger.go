@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 
 	"stopgate/gate"
@@ -23,21 +21,20 @@ func (s *Store) Counts(ctx context.Context, key gate.LedgerKey) (c gate.Counts, 
 	if key.Session == "" {
 		return c, gate.NeverErased, nil
 	}
-	var seq int64
-	var counted bool
-	if err := s.loopOf.QueryRowContext(ctx, sumOf(key.Session), key.Session, key.Agent, key.SubAgent).Scan(&seq, &counted); err != nil {
-		return c, gate.NeverErased, explain(err)
+	var at [2]driver.Value
+	if _, err := s.lookups.row(ctx, at[:], selectLoop, sumOf(key.Session), key.Session, key.Agent, key.SubAgent); err != nil {
+		return c, gate.NeverErased, err
 	}
-	last = gate.NeverErased + gate.Erasure(seq)
-	if !counted { // as most are, and the columns of nothing cost as much
+	last = gate.NeverErased + gate.Erasure(at[0].(int64))
+	if at[1].(int64) == 0 { // as most are, and the columns of nothing cost as much
 		return c, last, nil
 	}
-	err = s.countsOf.QueryRowContext(ctx, key.Session, key.Agent, key.SubAgent).
-		Scan(&c.StopRejections, &c.PromptRejections, &c.Started, &c.LastPromptID, &c.LastReason, &c.LastContext, &c.LastAnswer, &c.SameReason)
-	if errors.Is(err, sql.ErrNoRows) {
-		return gate.Counts{}, last, nil
+	var row countsRow
+	found, err := s.lookups.row(ctx, row[:], selectCounts, key.Session, key.Agent, key.SubAgent)
+	if found {
+		c = row.counts()
 	}
-	return c, last, explain(err)
+	return c, last, err
 }
 
 // Commit stores one decision. Settle is called in the caller's goroutine
@@ -173,14 +170,21 @@ func (w *commit) look(c *conn) (k known, err error) {
 }
 
 func readCounts(c *conn, key gate.LedgerKey) (gate.Counts, error) {
-	var v [8]driver.Value
-	found, err := c.row(v[:], selectCounts, key.Session, key.Agent, key.SubAgent)
+	var row countsRow
+	found, err := c.row(row[:], selectCounts, key.Session, key.Agent, key.SubAgent)
 	if !found {
 		return gate.Counts{}, err
 	}
+	return row.counts(), nil
+}
+
+// countsRow are the columns of selectCounts.
+type countsRow [8]driver.Value
+
+func (v *countsRow) counts() gate.Counts {
 	return gate.Counts{StopRejections: int(v[0].(int64)), PromptRejections: int(v[1].(int64)), Started: v[2].(int64) != 0,
 		LastPromptID: v[3].(string), LastReason: v[4].(string), LastContext: v[5].(string), LastAnswer: v[6].(string),
-		SameReason: int(v[7].(int64))}, nil
+		SameReason: int(v[7].(int64))}
 }
 
 // writeCounts keeps no row for the zero value, which is what a key without a

@@ -58,21 +58,17 @@ type Options struct {
 
 // Store is a [gate.Store]; see the package comment.
 type Store struct {
-	opt        Options
-	file       string
-	identity   os.FileInfo // of file, as it was opened
-	claim      *claim      // nil without Lock
-	reads      *sql.DB
-	loopOf     *sql.Stmt
-	countsOf   *sql.Stmt
-	projectsOf *sql.Stmt
-	activeOf   *sql.Stmt
-	overrideOf *sql.Stmt
-	erasureOf  *sql.Stmt
-	writer     *writer
-	upkeep     *upkeep
-	closing    sync.Once
-	closed     error
+	opt      Options
+	file     string
+	identity os.FileInfo // of file, as it was opened
+	claim    *claim      // nil without Lock
+	reads    *sql.DB
+	lookups  *lookups
+	activeOf *sql.Stmt
+	writer   *writer
+	upkeep   *upkeep
+	closing  sync.Once
+	closed   error
 }
 
 var _ gate.Store = (*Store)(nil)
@@ -129,15 +125,10 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.reads, err = openReads(s.file); err != nil {
 		return explain(err)
 	}
-	for _, q := range []struct {
-		of   **sql.Stmt
-		text string
-	}{{&s.loopOf, selectLoop}, {&s.countsOf, selectCounts}, {&s.projectsOf, selectProjects}, {&s.activeOf, selectActive},
-		{&s.overrideOf, selectOverride}, {&s.erasureOf, selectErasure}} {
-		if *q.of, err = s.reads.PrepareContext(ctx, q.text); err != nil { //nolint:sqlclosecheck // with the database
-			return explain(err)
-		}
+	if s.activeOf, err = s.reads.PrepareContext(ctx, selectActive); err != nil {
+		return explain(err)
 	}
+	s.lookups = newLookups(func() (*conn, error) { return openLookup(s.file) })
 	s.writer = startWriter(func() (*conn, error) { return openConn(s.file, s.opt) }, s.present)
 	if s.opt.Lock {
 		if err := s.writer.do(ctx, freeReservations{}); err != nil {
@@ -173,6 +164,9 @@ func (s *Store) Close() error {
 		}
 		if s.writer != nil {
 			errs = append(errs, s.writer.close())
+		}
+		if s.lookups != nil {
+			s.lookups.close()
 		}
 		if s.reads != nil {
 			errs = append(errs, s.reads.Close())

@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
-	"errors"
 
 	"stopgate/gate"
 	"stopgate/store/record"
@@ -42,14 +40,14 @@ func (w setOverride) apply(c *conn) error {
 
 // Override is the session's, also one that is over until it is swept.
 func (s *Store) Override(ctx context.Context, session string) (gate.Override, error) {
-	row := record.Override{Session: session}
-	err := s.overrideOf.QueryRowContext(ctx, session).Scan(&row.Reason, &row.By, &row.Agents, &row.Since, &row.Until)
-	if errors.Is(err, sql.ErrNoRows) {
+	var v [5]driver.Value
+	switch found, err := s.lookups.row(ctx, v[:], selectOverride, session); {
+	case err != nil:
+		return gate.Override{}, err
+	case !found:
 		return gate.Override{}, gate.NoOverride(session)
 	}
-	if err != nil {
-		return gate.Override{}, explain(err)
-	}
+	row := record.Override{Session: session, Reason: v[0].(string), By: v[1].(string), Agents: []byte(v[2].(string)), Since: v[3].(int64), Until: v[4].(int64)}
 	return row.Decode()
 }
 

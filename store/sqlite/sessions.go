@@ -3,9 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"slices"
 
 	"stopgate/gate"
@@ -104,14 +102,12 @@ func (w claimSession) apply(c *conn) error {
 
 // SessionProjects are those that were committed with the session's first event.
 func (s *Store) SessionProjects(ctx context.Context, session, agent string) (gate.Projects, error) {
-	var text string
-	err := s.projectsOf.QueryRowContext(ctx, session, agent).Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	} else if err != nil {
-		return nil, explain(err)
+	var v [1]driver.Value
+	found, err := s.lookups.row(ctx, v[:], selectProjects, session, agent)
+	if !found {
+		return nil, err
 	}
-	return record.DecodeProjects(text)
+	return record.DecodeProjects(v[0].(string))
 }
 
 const selectProjects = `SELECT projects FROM session_agents WHERE session = ? AND agent = ?`
