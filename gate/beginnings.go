@@ -33,9 +33,12 @@ type SessionProjects interface {
 
 type sessionOf struct{ session, agent string }
 
-// maxBegun bounds what is known to be stored: some 10 MB of names. What is
-// forgotten is looked for once more.
-const maxBegun = 50_000
+// maxBegun bounds how many are known to be stored, and maxBegunName how long their
+// names may be: some 20 MB at worst. Others are looked for at each event.
+const (
+	maxBegun     = 50_000
+	maxBegunName = 300
+)
 
 func (b *Beginnings) has(s sessionOf) bool {
 	b.mu.Lock()
@@ -45,6 +48,9 @@ func (b *Beginnings) has(s sessionOf) bool {
 }
 
 func (b *Beginnings) add(s sessionOf) {
+	if len(s.session)+len(s.agent) > maxBegunName {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.begun == nil || len(b.begun) >= maxBegun {

@@ -16,8 +16,12 @@ type idle struct {
 	version int64
 }
 
-// maxIdle bounds what is known: some megabytes.
-const maxIdle = 20_000
+// maxIdle bounds how many are known, and maxIdleName how long their names may be: some
+// 10 MB at worst.
+const (
+	maxIdle     = 20_000
+	maxIdleName = 300
+)
 
 func (i *idle) has(key gate.LedgerKey) bool {
 	_, is := i.keys[key]
@@ -27,7 +31,7 @@ func (i *idle) has(key gate.LedgerKey) bool {
 // set notes whether a ledger holds nothing, once its row is as that says.
 func (i *idle) set(key gate.LedgerKey, nothing bool) {
 	switch {
-	case !nothing:
+	case !nothing, len(key.Session)+len(key.Agent)+len(key.SubAgent) > maxIdleName:
 		delete(i.keys, key)
 	case len(i.keys) >= maxIdle, i.keys == nil:
 		i.keys = map[gate.LedgerKey]struct{}{key: {}}
