@@ -73,7 +73,7 @@ func put(h hash.Hash, list []string) {
 // startAhead gives the job to a sandbox that waits for one of its shape. Where
 // none does, or what the machine has at its paths is no longer what the sandbox
 // shows, it answers nil, and nothing has been run.
-func (b *bubblewrap) startAhead(ctx context.Context, s *sandbox, j job, open opener) *process {
+func (b *bubblewrap) startAhead(ctx context.Context, s *sandbox, j job, stdio [3]*os.File) *process {
 	j.forks = b.opt.ForkPython && j.mayFork(s)
 	id, ok := b.shapeOf(s, j)
 	if !ok {
@@ -85,7 +85,7 @@ func (b *bubblewrap) startAhead(ctx context.Context, s *sandbox, j job, open ope
 		return nil
 	}
 	if w.forks != nil {
-		p, err := b.forkFrom(ctx, w, s, open)
+		p, err := b.forkFrom(ctx, w, s, stdio)
 		if err != nil {
 			b.pool.giveUp(id, w)
 		}
@@ -251,9 +251,8 @@ func (w *ahead) start(ctx context.Context, b *bubblewrap, j job) error {
 		}
 	}
 	w.like.add("--ro-bind", w.hook, scriptDir)
-	streams := &streams{}
-	if err := streams.open(); err != nil {
-		streams.close()
+	streams, err := openStreams()
+	if err != nil {
 		return err
 	}
 	p, box, failure := b.hold(ctx, w.like, program, j, streams.child)

@@ -229,18 +229,14 @@ const latched = failsafe + `read -r go <&3 && exec "$@" 3<&-`
 // start lets a sandbox go that was started ahead, where there is one that shows
 // the same; else it puts one together, holds it until its limits are set, and
 // lets it go.
-func (b *bubblewrap) start(ctx context.Context, j job, open opener) (*process, *gate.Failure) {
+func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
 	s, failure := b.prepare(j)
 	if failure != nil {
 		return nil, failure
 	}
 	defer s.close()
-	if p := b.startAhead(ctx, s, j, open); p != nil {
+	if p := b.startAhead(ctx, s, j, stdio); p != nil {
 		return p, nil
-	}
-	stdio, err := open()
-	if err != nil {
-		return nil, noPipes(err)
 	}
 	if j.script != "" {
 		s.add("--perms", "0555", "--file", s.content([]byte(j.script)), j.scriptFile())

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -324,8 +325,8 @@ func (r *Runner) Close() error {
 }
 
 // launch starts a job, and counts it.
-func (r *Runner) launch(ctx context.Context, j job, open opener) (*process, *gate.Failure) {
-	p, failure := r.start(ctx, j, open)
+func (r *Runner) launch(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
+	p, failure := r.start(ctx, j, stdio)
 	switch {
 	case failure != nil:
 		r.unstarted.Add(1)

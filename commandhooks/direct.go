@@ -23,13 +23,9 @@ type direct struct {
 	tools tools
 }
 
-func (d direct) start(_ context.Context, j job, open opener) (*process, *gate.Failure) {
+func (d direct) start(_ context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
 	if j.rooted && d.opt.Root != "/" {
 		return nil, failed(gate.SandboxUnavailable, "hooks of this kind have %q as /, which only the sandbox can show them: mode %s has none", d.opt.Root, d.opt.Mode)
-	}
-	stdio, err := open()
-	if err != nil {
-		return nil, noPipes(err)
 	}
 	home, err := scratch.Make("")
 	if err != nil {

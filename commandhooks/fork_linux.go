@@ -91,7 +91,7 @@ func (b *bubblewrap) knownToForks(s *sandbox) []byte {
 
 // forkFrom has a process forked for the job, and lets it go. After an error no
 // line of it was run.
-func (b *bubblewrap) forkFrom(ctx context.Context, w *ahead, s *sandbox, open opener) (*process, error) {
+func (b *bubblewrap) forkFrom(ctx context.Context, w *ahead, s *sandbox, stdio [3]*os.File) (*process, error) {
 	if !w.forks.enter() {
 		return nil, errNoForks
 	}
@@ -99,11 +99,6 @@ func (b *bubblewrap) forkFrom(ctx context.Context, w *ahead, s *sandbox, open op
 		if w.forks.leave() {
 			b.pool.discard(w.remove)
 		}
-	}
-	stdio, err := open()
-	if err != nil {
-		leave()
-		return nil, err
 	}
 	box, err := b.forkLimited(ctx, w, s, stdio)
 	if err != nil {

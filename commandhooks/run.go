@@ -13,13 +13,9 @@ import (
 // away, so that a flood neither blocks the script nor fills the memory.
 const keepBytes = 1 << 20
 
-// A launcher starts a job with the three standard streams that it opens, or with
-// streams that it has already. A failure means that no line of the hook was run.
-type launcher func(ctx context.Context, j job, open opener) (*process, *gate.Failure)
-
-// An opener gives a job's standard streams, its input in the first as far as a pipe
-// holds it: whoever has streams already need not pay for others.
-type opener func() (stdio [3]*os.File, err error)
+// A launcher starts a job with its three standard streams, or with streams that
+// it has already. A failure means that no line of the hook was run.
+type launcher func(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure)
 
 // process is a hook's main process after it was started.
 type process struct {
@@ -80,18 +76,13 @@ func run(ctx context.Context, start launcher, j job) (ending, *gate.Failure) {
 		return ending{timedOut: true}, nil
 	}
 	began := time.Now()
-	s := &streams{}
+	s, err := openStreams()
+	if err != nil {
+		return ending{}, failed(gate.Internal, "pipes for the hook: %v", err)
+	}
 	defer func() { s.close() }()
-	p, failure := start(ctx, j, func() ([3]*os.File, error) {
-		if s.outputs[0] != nil { // once: another way of starting it was tried
-			return s.child, nil
-		}
-		err := s.open()
-		if err == nil {
-			s.feed(j.stdin)
-		}
-		return s.child, err
-	})
+	s.feed(j.stdin)
+	p, failure := start(ctx, j, s.child)
 	s.closeChild()
 	if failure != nil {
 		if ctx.Err() != nil {
@@ -202,18 +193,20 @@ type streams struct {
 // pipeBytes fit in a pipe of the smallest usual size without a reader.
 const pipeBytes = 4096
 
-// open makes the pipes; close undoes it, after an error too.
-func (s *streams) open() (err error) {
+func openStreams() (*streams, error) {
+	s := &streams{}
+	var err error
 	if s.child[0], s.input, err = os.Pipe(); err != nil {
-		return err
+		return nil, err
 	}
 	for i := range s.outputs {
 		s.outputs[i] = &capture{}
 		if s.outputs[i].pipe, s.child[i+1], err = os.Pipe(); err != nil {
-			return err
+			s.close()
+			return nil, err
 		}
 	}
-	return nil
+	return s, nil
 }
 
 // feed gives the hook its input; what does not fit in the pipe is left to pump.
@@ -247,9 +240,6 @@ func (s *streams) close() {
 	}
 }
 
-// noPipes is a hook for which no streams could be opened.
-func noPipes(err error) *gate.Failure { return failed(gate.Internal, "pipes for the hook: %v", err) }
-
 // pump moves bytes until finish. That a script does not read its input is no
 // error (spec/azure.md 40).
 func (s *streams) pump() {
@@ -271,9 +261,6 @@ func (s *streams) finish() (stdout, stderr text) {
 	now := time.Now()
 	if s.input != nil {
 		s.input.SetWriteDeadline(now)
-	}
-	if s.outputs[1] == nil { // they were never opened
-		return stdout, stderr
 	}
 	for _, c := range s.outputs {
 		c.pipe.SetReadDeadline(now)

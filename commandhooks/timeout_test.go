@@ -325,7 +325,7 @@ func TestUseCountsStarts(t *testing.T) {
 	r := newRunner(t, Options{Mode: Process})
 	ask(t, r, `exit 0`)
 	ask(t, r, `exit 3`)
-	r.start = func(context.Context, job, opener) (*process, *gate.Failure) {
+	r.start = func(context.Context, job, [3]*os.File) (*process, *gate.Failure) {
 		return nil, failed(gate.SandboxUnavailable, "it is gone")
 	}
 	ask(t, r, `exit 0`)
