@@ -26,7 +26,7 @@ import (
 // script.
 //
 // The script comes by a directory of the host that lies read-only at
-// [scriptDir], and is there only once the job has come, but in one that forks,
+// [scriptDir], as an empty file until the job has come, but in one that forks,
 // which is for that script alone. What is handed over is a line on [latchFD], by
 // us alone.
 type ahead struct {
@@ -73,7 +73,7 @@ func put(h hash.Hash, list []string) {
 // startAhead gives the job to a sandbox that waits for one of its shape. Where
 // none does, or what the machine has at its paths is no longer what the sandbox
 // shows, it answers nil, and nothing has been run.
-func (b *bubblewrap) startAhead(ctx context.Context, s *sandbox, j job, stdio [3]*os.File) *process {
+func (b *bubblewrap) startAhead(ctx context.Context, s *sandbox, j job, own *streams) *process {
 	j.forks = b.opt.ForkPython && j.mayFork(s)
 	id, ok := b.shapeOf(s, j)
 	if !ok {
@@ -85,7 +85,7 @@ func (b *bubblewrap) startAhead(ctx context.Context, s *sandbox, j job, stdio [3
 		return nil
 	}
 	if w.forks != nil {
-		p, err := b.forkFrom(ctx, w, s, stdio)
+		p, err := b.forkFrom(ctx, w, s, j, own)
 		if err != nil {
 			b.pool.giveUp(id, w)
 		}
@@ -96,9 +96,12 @@ func (b *bubblewrap) startAhead(ctx context.Context, s *sandbox, j job, stdio [3
 		return nil
 	}
 	w.p.ahead = true
+	clear := w.p.clear
 	w.p.clear = func() {
-		w.box.clear()
-		b.pool.discard(func() { _ = w.home.Remove() }) // else the next start's
+		b.pool.discard(func() { // else the next start's, and the answer's
+			clear()
+			_ = w.home.Remove()
+		})
 	}
 	return w.p
 }
@@ -138,7 +141,7 @@ func (b *bubblewrap) look() []os.FileInfo {
 func (w *ahead) run(j job) error {
 	defer w.box.latch.Close()
 	if j.script != "" {
-		if err := w.write(j.fileName, []byte(j.script), 0o555); err != nil {
+		if err := w.fill(j.fileName, []byte(j.script), 0o555); err != nil {
 			return err
 		}
 	}
@@ -146,16 +149,37 @@ func (w *ahead) run(j job) error {
 	return w.box.letGo()
 }
 
-// write makes a file that belongs to whom the hook is. No process may be forked
-// meanwhile: it would hold the file open for writing, and then nobody can
-// execute it.
+// write makes a file that belongs to whom the hook is.
 func (w *ahead) write(name string, content []byte, mode fs.FileMode) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
+	if err := w.make(name); err != nil {
+		return err
+	}
+	return w.fill(name, content, mode)
+}
+
+// make makes an empty file that is ours alone until it is filled: to find a place for
+// it on a disk takes as long as a short hook, and is done ahead.
+func (w *ahead) make(name string) error {
 	f, err := os.OpenFile(filepath.Join(w.hook, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
+	return f.Close()
+}
+
+// fill gives a file its content, and to whom the hook is. No process may be forked
+// meanwhile: it would hold the file open for writing, and then nobody can
+// execute it.
+func (w *ahead) fill(name string, content []byte, mode fs.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	path := filepath.Join(w.hook, name)
+	// os.OpenFile would ask the kernel whether the file can be waited for.
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
 	_, err = f.Write(content)
 	if w.like.user != nil {
 		err = cmp.Or(err, f.Chown(int(w.like.user.Uid), int(w.like.user.Gid)))
@@ -250,9 +274,14 @@ func (w *ahead) start(ctx context.Context, b *bubblewrap, j job) error {
 			return err
 		}
 	}
+	if j.script != "" && w.forks == nil {
+		if err := w.make(j.fileName); err != nil {
+			return err
+		}
+	}
 	w.like.add("--ro-bind", w.hook, scriptDir)
-	streams, err := openStreams()
-	if err != nil {
+	streams := &streams{}
+	if err := streams.open(); err != nil {
 		return err
 	}
 	p, box, failure := b.hold(ctx, w.like, program, j, streams.child)

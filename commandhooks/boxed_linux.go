@@ -175,17 +175,45 @@ func (x *boxed) used() int64 {
 	return total
 }
 
+// bwrapped is a sandbox that has bwrap for itself. It has ended when bwrap tells how,
+// or has ended itself; what is left of bwrap then is waited for by clear, when the
+// answer no longer waits.
+type bwrapped struct {
+	*os.Process // bwrap
+	box         *boxed
+	told        []byte
+}
+
+func (w *bwrapped) tells() *os.File { return w.box.status }
+
+func (w *bwrapped) await() {
+	w.told, _ = w.box.firstLine() // an error is bwrap's end
+}
+
+// Wait answers how bwrap ended where it did not tell of the hook. It does not wait for
+// process 1, which the kernel lets end only when it has taken its mounts apart: that
+// takes longer than most hooks.
+func (w *bwrapped) Wait() (*os.ProcessState, error) {
+	if exitCode(w.told) != nil {
+		return nil, nil
+	}
+	return w.Process.Wait()
+}
+
 // read takes the hook's exit code from what bwrap told: without one, the hook
 // never ran.
-func (x *boxed) read(state *os.ProcessState, e *ending) *gate.Failure {
-	told := &capture{pipe: x.status}
-	told.drain()
-	code := exitCode(told.kept)
+func (w *bwrapped) read(state *os.ProcessState, e *ending) *gate.Failure {
+	code := exitCode(w.told)
 	if code == nil {
 		return failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)%s", state, e.lastWords())
 	}
 	e.exited(*code)
 	return nil
+}
+
+func (w *bwrapped) clear() {
+	_, _ = w.Process.Wait() // a second time it answers at once
+	w.box.clear()
 }
 
 // exitCode is the one in a line of status; nil: there is none.

@@ -229,19 +229,22 @@ const latched = failsafe + `read -r go <&3 && exec "$@" 3<&-`
 // start lets a sandbox go that was started ahead, where there is one that shows
 // the same; else it puts one together, holds it until its limits are set, and
 // lets it go.
-func (b *bubblewrap) start(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
+func (b *bubblewrap) start(ctx context.Context, j job, own *streams) (*process, *gate.Failure) {
 	s, failure := b.prepare(j)
 	if failure != nil {
 		return nil, failure
 	}
 	defer s.close()
-	if p := b.startAhead(ctx, s, j, stdio); p != nil {
+	if p := b.startAhead(ctx, s, j, own); p != nil {
 		return p, nil
+	}
+	if failure := own.openFor(j); failure != nil {
+		return nil, failure
 	}
 	if j.script != "" {
 		s.add("--perms", "0555", "--file", s.content([]byte(j.script)), j.scriptFile())
 	}
-	p, box, failure := b.hold(ctx, s, latched, j, stdio)
+	p, box, failure := b.hold(ctx, s, latched, j, own.child)
 	if failure != nil {
 		return nil, failure
 	}
@@ -361,7 +364,8 @@ func (b *bubblewrap) launch(ctx context.Context, s *sandbox, stdio [3]*os.File, 
 		}
 		return nil, failed(gate.SandboxUnavailable, "bubblewrap could not set the sandbox up (%v)", err)
 	}
-	return &process{main: child{bwrap}, kill: box.kill, read: box.read, clear: box.clear, used: box.used, limit: b.opt.Limits.Memory, lost: s.lost}, nil
+	w := &bwrapped{Process: bwrap, box: box}
+	return &process{main: w, kill: box.kill, read: w.read, clear: w.clear, used: box.used, limit: b.opt.Limits.Memory, lost: s.lost}, nil
 }
 
 // give has the hook's user own its streams: else it could not open /dev/stderr.

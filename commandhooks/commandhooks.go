@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -325,8 +324,8 @@ func (r *Runner) Close() error {
 }
 
 // launch starts a job, and counts it.
-func (r *Runner) launch(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
-	p, failure := r.start(ctx, j, stdio)
+func (r *Runner) launch(ctx context.Context, j job, s *streams) (*process, *gate.Failure) {
+	p, failure := r.start(ctx, j, s)
 	switch {
 	case failure != nil:
 		r.unstarted.Add(1)

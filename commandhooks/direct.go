@@ -23,16 +23,19 @@ type direct struct {
 	tools tools
 }
 
-func (d direct) start(_ context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure) {
+func (d direct) start(_ context.Context, j job, s *streams) (*process, *gate.Failure) {
 	if j.rooted && d.opt.Root != "/" {
 		return nil, failed(gate.SandboxUnavailable, "hooks of this kind have %q as /, which only the sandbox can show them: mode %s has none", d.opt.Root, d.opt.Mode)
+	}
+	if failure := s.openFor(j); failure != nil {
+		return nil, failure
 	}
 	home, err := scratch.Make("")
 	if err != nil {
 		return nil, failed(gate.Internal, "temporary directory for the hook: %v", err)
 	}
 	discard := func() { _ = home.Remove() } // what is left by a process that has left the group is the system's to clean
-	proc, failure := d.startIn(home.Path(), j, stdio)
+	proc, failure := d.startIn(home.Path(), j, s.child)
 	if failure != nil {
 		discard()
 		return nil, failure

@@ -174,14 +174,16 @@ func TestAzure40StandardInput(t *testing.T) {
 	everyMode(t, Options{}, func(t *testing.T, r *Runner) {
 		large := []byte(`{"final_output":"` + strings.Repeat("0123456789abcdef", 8<<20/16) + `"}`)
 		small := []byte("{\"final_output\":\"a\\nb\\u0000 ü 'x' $HOME\"}")
-		edge := []byte(`"` + strings.Repeat("x", pipeBytes-1) + `"`) // one byte more than goes in ahead
+		edge := []byte(`"` + strings.Repeat("x", 64<<10-1) + `"`) // one byte more than a pipe usually holds
+		full := edge[:64<<10]
 		for _, tt := range []struct {
 			name, script, want string
 			context            []byte
 		}{
 			{"fault stdout-04: byte for byte, and nothing after it", `cat >&2; exit 2`, "block " + string(small), small},
 			{"8 MiB", `wc -c >&2; exit 2`, "block " + itoa(len(large)), large},
-			{"just beyond what is written ahead", `wc -c >&2; exit 2`, "block " + itoa(len(edge)), edge},
+			{"what a pipe holds", `wc -c >&2; exit 2`, "block " + itoa(len(full)), full},
+			{"just beyond what a pipe holds", `wc -c >&2; exit 2`, "block " + itoa(len(edge)), edge},
 			{"8 MiB that nobody reads", `echo '{}'`, "allow", large},
 			{"8 MiB of which the head is read", `head -c 10 >&2; exit 2`, `block {"final_ou`, large},
 			{"closed at once", `exec <&-; sleep 0.1; echo '{}'`, "allow", large},

@@ -91,7 +91,10 @@ func (b *bubblewrap) knownToForks(s *sandbox) []byte {
 
 // forkFrom has a process forked for the job, and lets it go. After an error no
 // line of it was run.
-func (b *bubblewrap) forkFrom(ctx context.Context, w *ahead, s *sandbox, stdio [3]*os.File) (*process, error) {
+func (b *bubblewrap) forkFrom(ctx context.Context, w *ahead, s *sandbox, j job, own *streams) (*process, error) {
+	if failure := own.openFor(j); failure != nil {
+		return nil, failure
+	}
 	if !w.forks.enter() {
 		return nil, errNoForks
 	}
@@ -100,7 +103,7 @@ func (b *bubblewrap) forkFrom(ctx context.Context, w *ahead, s *sandbox, stdio [
 			b.pool.discard(w.remove)
 		}
 	}
-	box, err := b.forkLimited(ctx, w, s, stdio)
+	box, err := b.forkLimited(ctx, w, s, own.child)
 	if err != nil {
 		leave()
 		return nil, err

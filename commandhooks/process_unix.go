@@ -24,6 +24,25 @@ func readNow(fd int, buf []byte) (int, error) {
 	}
 }
 
+// writeNow writes what a pipe takes without waiting, and answers how much that was.
+// What goes wrong is met again by who writes the rest.
+func writeNow(pipe *os.File, content []byte) (written int) {
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = conn.Write(func(fd uintptr) bool {
+		for {
+			n, err := unix.Write(int(fd), content)
+			if !errors.Is(err, unix.EINTR) {
+				written = max(n, 0)
+				return true
+			}
+		}
+	})
+	return written
+}
+
 // readState is how a process ended that we started ourselves.
 func readState(state *os.ProcessState, e *ending) *gate.Failure {
 	status, ok := state.Sys().(syscall.WaitStatus)

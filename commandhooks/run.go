@@ -3,7 +3,6 @@ package commandhooks
 import (
 	"context"
 	"os"
-	"sync"
 	"time"
 
 	"stopgate/gate"
@@ -13,9 +12,9 @@ import (
 // away, so that a flood neither blocks the script nor fills the memory.
 const keepBytes = 1 << 20
 
-// A launcher starts a job with its three standard streams, or with streams that
-// it has already. A failure means that no line of the hook was run.
-type launcher func(ctx context.Context, j job, stdio [3]*os.File) (*process, *gate.Failure)
+// A launcher starts a job with these streams, which it has opened, or with streams
+// that it has already. A failure means that no line of the hook was run.
+type launcher func(ctx context.Context, j job, s *streams) (*process, *gate.Failure)
 
 // process is a hook's main process after it was started.
 type process struct {
@@ -45,6 +44,10 @@ type mainProcess interface {
 	Kill() error // ends it, or at least await
 	Wait() (*os.ProcessState, error)
 }
+
+// teller is a main process whose end, or the word of it, is read from a descriptor, so
+// that who waits for it can read the streams as well.
+type teller interface{ tells() *os.File }
 
 // child is one that the gate started itself.
 type child struct{ *os.Process }
@@ -76,13 +79,9 @@ func run(ctx context.Context, start launcher, j job) (ending, *gate.Failure) {
 		return ending{timedOut: true}, nil
 	}
 	began := time.Now()
-	s, err := openStreams()
-	if err != nil {
-		return ending{}, failed(gate.Internal, "pipes for the hook: %v", err)
-	}
+	s := &streams{}
 	defer func() { s.close() }()
-	s.feed(j.stdin)
-	p, failure := start(ctx, j, s.child)
+	p, failure := start(ctx, j, s)
 	s.closeChild()
 	if failure != nil {
 		if ctx.Err() != nil {
@@ -97,9 +96,8 @@ func run(ctx context.Context, start launcher, j job) (ending, *gate.Failure) {
 		s.close()
 		s = p.streams
 	}
-	s.pump()
 
-	state, why := p.wait(ctx)
+	state, why := p.wait(ctx, s)
 	e := ending{timedOut: why == outOfTime, after: time.Since(began), lost: p.lost}
 	e.stdout, e.stderr = s.finish()
 	switch why {
@@ -123,9 +121,14 @@ const (
 
 // wait returns when main has ended. It has nothing more to wait for than that:
 // who still holds a pipe does not matter (spec/azure.md 43).
-func (p *process) wait(ctx context.Context) (*os.ProcessState, killed) {
+func (p *process) wait(ctx context.Context, s *streams) (*os.ProcessState, killed) {
 	ended := make(chan struct{})
+	told, tells := p.main.(teller)
+	s.pump(tells)
 	go func() {
+		if tells {
+			s.attend(told.tells())
+		}
 		p.main.await()
 		close(ended)
 	}()
@@ -178,144 +181,4 @@ func (p *process) watch(ctx context.Context, ended <-chan struct{}) killed {
 			return why
 		}
 	}
-}
-
-// streams are a hook's standard input, output and error as pipes, since that
-// is what scripts test for and open by /dev/stdin.
-type streams struct {
-	child   [3]*os.File
-	input   *os.File // nil: all of it is in the pipe already
-	content []byte
-	outputs [2]*capture
-	pumps   sync.WaitGroup
-}
-
-// pipeBytes fit in a pipe of the smallest usual size without a reader.
-const pipeBytes = 4096
-
-func openStreams() (*streams, error) {
-	s := &streams{}
-	var err error
-	if s.child[0], s.input, err = os.Pipe(); err != nil {
-		return nil, err
-	}
-	for i := range s.outputs {
-		s.outputs[i] = &capture{}
-		if s.outputs[i].pipe, s.child[i+1], err = os.Pipe(); err != nil {
-			s.close()
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// feed gives the hook its input; what does not fit in the pipe is left to pump.
-func (s *streams) feed(stdin []byte) {
-	s.content = stdin
-	if len(stdin) <= pipeBytes {
-		_, _ = s.input.Write(stdin) // cannot block: a pipe takes this much
-		s.input.Close()
-		s.input = nil
-	}
-}
-
-func (s *streams) closeChild() {
-	for i, f := range s.child {
-		if f != nil {
-			f.Close()
-			s.child[i] = nil
-		}
-	}
-}
-
-func (s *streams) close() {
-	s.closeChild()
-	if s.input != nil {
-		s.input.Close()
-	}
-	for _, c := range s.outputs {
-		if c != nil && c.pipe != nil {
-			c.pipe.Close()
-		}
-	}
-}
-
-// pump moves bytes until finish. That a script does not read its input is no
-// error (spec/azure.md 40).
-func (s *streams) pump() {
-	if s.input != nil {
-		s.pumps.Go(func() {
-			_, _ = s.input.Write(s.content)
-			s.input.Close()
-		})
-	}
-	for _, c := range s.outputs {
-		s.pumps.Go(c.read)
-	}
-}
-
-// finish stops the pumps after main has ended and takes what it had written
-// and nobody had read yet: that lies in the pipe, so no waiting is needed, and
-// later bytes of its children are not waited for.
-func (s *streams) finish() (stdout, stderr text) {
-	now := time.Now()
-	if s.input != nil {
-		s.input.SetWriteDeadline(now)
-	}
-	for _, c := range s.outputs {
-		c.pipe.SetReadDeadline(now)
-	}
-	s.pumps.Wait()
-	for _, c := range s.outputs {
-		if !c.atEnd {
-			c.drain()
-		}
-	}
-	return s.outputs[0].text, s.outputs[1].text
-}
-
-// capture keeps the head of one output stream.
-type capture struct {
-	pipe  *os.File
-	atEnd bool
-	text
-}
-
-func (c *capture) read() {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := c.pipe.Read(buf)
-		c.keep(buf[:n])
-		if err != nil {
-			c.atEnd = !os.IsTimeout(err)
-			return
-		}
-	}
-}
-
-func (c *capture) keep(b []byte) {
-	if room := keepBytes - len(c.kept); len(b) > room {
-		b, c.cut = b[:room], true
-	}
-	c.kept = append(c.kept, b...)
-}
-
-// drain reads what is in the pipe now, without waiting. A pipe holds at most
-// 1 MiB, so a background process that floods cannot keep it here.
-func (c *capture) drain() {
-	conn, err := c.pipe.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = conn.Control(func(fd uintptr) { // what is lost by a closed pipe is gone
-		buf := make([]byte, 32<<10)
-		for total := 0; total < keepBytes; {
-			n, err := readNow(int(fd), buf)
-			if n <= 0 || err != nil {
-				return
-			}
-			total += n
-			c.keep(buf[:n])
-		}
-	})
 }

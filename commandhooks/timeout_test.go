@@ -84,10 +84,15 @@ func TestAzure43KilledInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &process{main: child{main}, kill: func() {}, used: func() int64 { return 0 }, limit: 1}
+	own := &streams{}
+	if err := own.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer own.close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began := time.Now()
-	if _, why := p.wait(ctx); why != outOfTime || time.Since(began) > time.Second {
+	if _, why := p.wait(ctx, own); why != outOfTime || time.Since(began) > time.Second {
 		t.Errorf("ended as %d after %s, want within a second of its timeout", why, time.Since(began))
 	}
 }
@@ -325,7 +330,7 @@ func TestUseCountsStarts(t *testing.T) {
 	r := newRunner(t, Options{Mode: Process})
 	ask(t, r, `exit 0`)
 	ask(t, r, `exit 3`)
-	r.start = func(context.Context, job, [3]*os.File) (*process, *gate.Failure) {
+	r.start = func(context.Context, job, *streams) (*process, *gate.Failure) {
 		return nil, failed(gate.SandboxUnavailable, "it is gone")
 	}
 	ask(t, r, `exit 0`)

@@ -227,16 +227,19 @@ func TestWarmHolds(t *testing.T) {
 	}
 }
 
-// TestScriptsLieNowhereBeforeAndAfter: a sandbox that waits has no script, and
-// one that has run leaves none.
+// TestScriptsLieNowhereBeforeAndAfter: a sandbox that waits has but an empty file in
+// the place of its script, which nobody else can open, and one that has run leaves none.
 func TestScriptsLieNowhereBeforeAndAfter(t *testing.T) {
 	dir := openDir(t)
 	t.Setenv("TMPDIR", dir)
 	r := warmRunner(t, Options{})
 	j := planned(t, r, "echo secret")
 	w := waitsFor(t, r, j)
-	if names, err := filepath.Glob(w.hook + "/*"); err != nil || len(names) != 0 {
-		t.Errorf("%q lie there, %v", names, err)
+	if lie, err := os.ReadDir(w.hook); err != nil || len(lie) != 1 || lie[0].Name() != "script.sh" {
+		t.Errorf("%v lie there, %v", lie, err)
+	}
+	if info, err := os.Stat(filepath.Join(w.hook, "script.sh")); err != nil || info.Size() != 0 || info.Mode() != 0o600 {
+		t.Errorf("the script's place: %d bytes, %v, %v", info.Size(), info.Mode(), err)
 	}
 	if info, err := os.Stat(w.home.Path()); err != nil || info.Mode().Perm()&0o007 != 0 {
 		t.Errorf("others get there: %v, %v", info.Mode(), err)
