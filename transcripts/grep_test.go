@@ -193,7 +193,6 @@ var plans = []string{
 	"(?i)sky|kiss", "ne+dle", `\bneedle\b`, "^needle", "needle$", "^$", "^", "$", ".", ".*", "x*", "[^a]", `\s`, `\S+`, `\d+`, `[0-9]{2}`,
 	"(?m)^end$", `\x{FFFD}`, "a.b", "a[^x]b", `a\sb`, "é.*ü", `[é-ü]`, `\pL\pN`, `(?i)É`, "(?:x|y|)z?", `\Aend\z`, `a\nb`, "(?s)a.end",
 	"[^\\n]end", `e\b.`, "(?U)a+b", "é|", "end{0}", "(?i)straSSe|maß",
-	`[A-Z]{3} \d\d`, `[n-p]e{2}[d]le`, `(?i)[l-n]e[x-z ]`, `([a-e]n)d\b`, `[d-f]+[n]d`, `^[ -~]{4}$`, `\d\d[^\x00-\x7f]`, `[mn][ab][ -\x{7f}]{2}`, `(?i)[ab][sk][y]`, `[a-c]{2}(?:[x-z]{3})+`, `[\n ]{3}`,
 	`ne+dle\s+\d+ end`, `(?i)need.*(?:end|x) `, `\bneedle .*12`, "a.*a", "needle.*needle", `(?:needle|end) ?(?:12|é)`, "\r$", "[^\r]$",
 }
 

@@ -39,11 +39,9 @@ type pattern struct {
 	enough bool
 	// ordered: a line matches exactly if it holds these in their order.
 	ordered [][]byte
-	// run stands in every matching line; it is used where there are no needles.
-	run byteRun
 	// filter finds in a text of whole, valid UTF-8 lines where the first match
-	// can begin, much faster than law. It is used where there are no needles
-	// and no run; nil if RE2 has no program for it.
+	// can begin, much faster than law. It is used where there are no needles;
+	// nil if RE2 has no program for it.
 	filter *re2.Regexp
 	// Neither can be interrupted, and in the worst case both take steps per byte
 	// and instruction: so much text is a fraction of a second's work.
@@ -102,10 +100,6 @@ func compile(text string) (*pattern, error) {
 		p.needles, p.enough = best(p.choices), literals(tree)
 		return p, nil
 	}
-	if run, ok := newByteRun(tree); ok {
-		p.run = run
-		return p, nil
-	}
 	// Should RE2 refuse the rewritten pattern, every line is asked.
 	p.filter, _ = re2.Compile(overLines(tree).String())
 	return p, nil
@@ -133,8 +127,6 @@ func (p *pattern) matches(ctx context.Context, line []byte) bool {
 		return true
 	case p.enough:
 		return slices.ContainsFunc(p.needles, func(n needle) bool { return n.in(line) })
-	case p.run.whole:
-		return p.run.in(line)
 	case len(p.ordered) > 0:
 		return holdsInOrder(line, p.ordered)
 	case len(p.choices) > 1 && !p.holdsEach(line):

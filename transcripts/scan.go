@@ -180,8 +180,6 @@ func (c *candidates) from(at int) int {
 		return -1
 	case len(c.needles) > 0:
 		return c.byNeedle(at)
-	case c.pattern.run.size > 0:
-		return c.pattern.run.index(c.text, at)
 	case c.pattern.all || c.pattern.filter == nil:
 		return at
 	case c.ask > 0:
