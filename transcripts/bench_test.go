@@ -84,6 +84,8 @@ func BenchmarkGrep(b *testing.B) {
 		{"literal and class", `ERROR\s+\d{3}`},
 		{"no literal", `[A-Z]{5} \d{3}`},
 		{"dense without case", "(?i)the"},
+		{"run and edges", `\b[A-Z]{5} \d{3}\b`},
+		{"run in vain", `^\d\d [A-Z]`},
 		{"every line", "."},
 		{"every line by class", `\d+:\d\d`},
 		{"empty match", "x*"},

@@ -166,7 +166,7 @@ func (s *search) window(found *candidates, base int64) error {
 
 // spend stops a costly search that shows no more.
 func (s *search) spend(n int64) {
-	if len(s.pattern.needles) > 0 || s.pattern.all {
+	if len(s.pattern.needles) > 0 || s.pattern.enough || s.pattern.all {
 		return
 	}
 	s.further += n
@@ -191,7 +191,7 @@ func (s *search) match(line []byte, start, end int64) error {
 
 // place is where in a matching line the match is; 0 if that takes long to say.
 func (p *pattern) place(line []byte) int {
-	if len(p.needles) > 0 {
+	if p.held() > 0 {
 		c := candidates{pattern: p}
 		c.begin(line)
 		return max(c.from(0), 0)
@@ -209,8 +209,8 @@ func (s *search) longLine(start int64) (end int64, err error) {
 		return 0, err
 	}
 	focus := start
-	if len(s.pattern.needles) > 0 {
-		place, err := s.longLineNeedle(start, end)
+	if s.pattern.held() > 0 {
+		place, err := s.longLineHolds(start, end)
 		if err != nil || place < 0 {
 			return end, err
 		}
@@ -230,13 +230,10 @@ func (s *search) longLine(start int64) (end int64, err error) {
 	return end, s.out.match(s.ctx, start, end, focus)
 }
 
-// longLineNeedle is where the first needle in the text from start to end is; -1
-// if none is there. Windows overlap by the longest needle.
-func (s *search) longLineNeedle(start, end int64) (int64, error) {
-	overlap := 0
-	for _, n := range s.pattern.needles {
-		overlap = max(overlap, len(n.text)-1)
-	}
+// longLineHolds is where the first needle, or run, in the text from start to end is; -1
+// if none is there. Windows overlap by the longest.
+func (s *search) longLineHolds(start, end int64) (int64, error) {
+	overlap := s.pattern.held() - 1
 	buf := make([]byte, window)
 	found := candidates{pattern: s.pattern}
 	for at := start; at < end; at += int64(len(buf) - overlap) {

@@ -39,9 +39,12 @@ type pattern struct {
 	enough bool
 	// ordered: a line matches exactly if it holds these in their order.
 	ordered [][]byte
+	// run is held by every line that matches; nil where there are needles, or none
+	// is known.
+	run *byteRun
 	// filter finds in a text of whole, valid UTF-8 lines where the first match
-	// can begin, much faster than law. It is used where there are no needles;
-	// nil if RE2 has no program for it.
+	// can begin, much faster than law. It is used where there are no needles, and no
+	// run that tells lines apart; nil if RE2 has no program for it.
 	filter *re2.Regexp
 	// Neither can be interrupted, and in the worst case both take steps per byte
 	// and instruction: so much text is a fraction of a second's work.
@@ -100,6 +103,10 @@ func compile(text string) (*pattern, error) {
 		p.needles, p.enough = best(p.choices), literals(tree)
 		return p, nil
 	}
+	if p.run = byteRunOf(tree); p.run != nil && p.run.whole {
+		p.enough = true
+		return p, nil
+	}
 	// Should RE2 refuse the rewritten pattern, every line is asked.
 	p.filter, _ = re2.Compile(overLines(tree).String())
 	return p, nil
@@ -125,6 +132,8 @@ func (p *pattern) matches(ctx context.Context, line []byte) bool {
 	switch {
 	case p.all:
 		return true
+	case p.enough && p.run != nil:
+		return p.run.index(line) >= 0
 	case p.enough:
 		return slices.ContainsFunc(p.needles, func(n needle) bool { return n.in(line) })
 	case len(p.ordered) > 0:
@@ -155,6 +164,19 @@ func (r *runes) ReadRune() (rune, int, error) {
 		return 0, 0, io.EOF
 	}
 	return r.r.ReadRune()
+}
+
+// held is how long the longest is of what a matching line is known to hold, a needle
+// or a run; 0 if nothing is known.
+func (p *pattern) held() int {
+	if p.run != nil {
+		return p.run.length
+	}
+	longest := 0
+	for _, n := range p.needles {
+		longest = max(longest, len(n.text))
+	}
+	return longest
 }
 
 // holdsEach reports whether a line holds a needle of each set, which is asked

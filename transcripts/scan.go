@@ -149,6 +149,7 @@ type candidates struct {
 	text    []byte
 	cursors []cursor // one per needle
 	ask     int      // so many lines are worth asking before the filter is
+	vain    int      // lines with a run that did not match, over those that did
 }
 
 // begin starts on a new text.
@@ -156,6 +157,7 @@ func (c *candidates) begin(text []byte) {
 	const often = 64 // a conversation changes its subject; a sample costs as much as a window
 	if c.begun%often == 0 {
 		c.needles = c.pattern.rarest(text)
+		c.vain = 0
 	}
 	c.begun++
 	c.text = text
@@ -169,8 +171,12 @@ func (c *candidates) begin(text []byte) {
 // come in crowds and the filter costs most where they are dense.
 const askNext = 16
 
+// maxVain is after how many lines that were asked in vain the filter is: it costs
+// more than to look for a run, and less than to ask each line.
+const maxVain = 64
+
 // matched tells that a line did match.
-func (c *candidates) matched() { c.ask = askNext }
+func (c *candidates) matched() { c.ask, c.vain = askNext, c.vain-1 }
 
 // from is a place in the first line, at or after the line that begins at at,
 // that may match; -1 if there is none.
@@ -180,6 +186,8 @@ func (c *candidates) from(at int) int {
 		return -1
 	case len(c.needles) > 0:
 		return c.byNeedle(at)
+	case c.pattern.run != nil && (c.pattern.enough || c.vain < maxVain):
+		return c.byRun(at)
 	case c.pattern.all || c.pattern.filter == nil:
 		return at
 	case c.ask > 0:
@@ -202,6 +210,16 @@ func (c *candidates) byNeedle(at int) int {
 		return -1
 	}
 	return first
+}
+
+// byRun is where a run is next.
+func (c *candidates) byRun(at int) int {
+	i := c.pattern.run.index(c.text[at:])
+	if i < 0 {
+		return -1
+	}
+	c.vain++
+	return at + i
 }
 
 // filtered asks RE2, which has to copy what it reads, about a few lines at a
