@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -90,17 +89,18 @@ func (r *resultReader) text(raw json.RawMessage, depth int) string {
 }
 
 func (r *resultReader) array(raw json.RawMessage, depth int) (string, bool) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := dec.Token(); err != nil {
+	blocks, ok := jsonscan.Elements(raw, r.blocks)
+	if !ok {
+		r.blocks = 0
 		return "", false
 	}
 	var texts []string
-	for ; dec.More(); r.blocks-- {
-		var block json.RawMessage
-		if r.blocks <= 0 || dec.Decode(&block) != nil {
+	for _, block := range blocks {
+		if r.blocks <= 0 {
 			return "", false
 		}
 		texts = append(texts, r.text(block, depth))
+		r.blocks--
 	}
 	return strings.Join(texts, "\n"), true
 }

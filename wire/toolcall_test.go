@@ -28,6 +28,10 @@ func TestResultTexts(t *testing.T) {
 		{"no end of arrays", `[[[[[["x"]]]]]]`, `[["x"]]`},
 		{"a thousand blocks", "[" + strings.Repeat(`"a",`, 999) + `"a"]`, strings.Repeat("a\n", 999) + "a"},
 		{"more than that", "[" + strings.Repeat(`"a",`, 1000) + `"a"]`, "[" + strings.Repeat(`"a",`, 1000) + `"a"]`},
+		{"more than that in one of them", "[" + `["b"],[` + strings.Repeat(`"a",`, 1000) + `"a"],["c"]]`, "[" + `["b"],[` + strings.Repeat(`"a",`, 1000) + `"a"],["c"]]`},
+		{"more than that over several", "[" + strings.Repeat(`["a","b"],`, 400) + `"c"]`, "[" + strings.Repeat(`["a","b"],`, 400) + `"c"]`},
+		{"white space between blocks", "[ \"a\" ,\n\t{\"text\": \"b\"} ]", "a\nb"},
+		{"no blocks", `[]`, ""},
 		{"a wrapper round null", `{"llmContent":null,"x":1}`, `{"llmContent":null,"x":1}`},
 		{"content that is no list", `{"content":"a","b":1}`, `{"content":"a","b":1}`},
 	} {
@@ -90,6 +94,19 @@ func TestToolAliases(t *testing.T) {
 func BenchmarkDecodeStop(b *testing.B) {
 	p, _ := Find("claude-code")
 	payload := []byte(`{"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","prompt_id":"p","permission_mode":"default","hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"done","background_tasks":[]}`)
+	for b.Loop() {
+		if _, err := p.Decode(payload, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkDecodeBlocks is a tool call whose result is 8 KB of content blocks, as MCP's are.
+func BenchmarkDecodeBlocks(b *testing.B) {
+	p, _ := Find("claude-code")
+	payload := []byte(`{"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","permission_mode":"default","hook_event_name":"PostToolUse","tool_name":"mcp__files__read","tool_input":{"path":"main.go"},"tool_use_id":"t","tool_response":[{"type":"text","text":"` +
+		strings.Repeat("func main runs the server. ", 300) + `"},{"type":"text","text":"done"}]}`)
+	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := p.Decode(payload, Options{}); err != nil {
 			b.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,6 +48,16 @@ func asEncodingJSON(t *testing.T, doc []byte) {
 	if ok && !maps.EqualFunc(want, got, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 		t.Fatalf("Members of %.80q are %.200q, want %.200q", doc, got, want)
 	}
+	var wantList []json.RawMessage
+	err = json.Unmarshal(doc, &wantList)
+	list, ok := Elements(doc, len(doc))
+	if ok != (err == nil && wantList != nil) || ok && !slices.EqualFunc(wantList, list, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+		t.Fatalf("Elements of %.80q: %.200q, %v, want %.200q, %v", doc, list, ok, wantList, err)
+	}
+	if few, ok := Elements(doc, len(list)-1); ok && len(list) > 0 {
+		t.Fatalf("Elements of %.80q are %d where %d are too many", doc, len(few), len(list))
+	}
+	ok = got != nil
 	if begun, whole := Members(Beginning(doc)); !whole || ok && !maps.EqualFunc(begun, got, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 		t.Fatalf("Beginning of %.80q is %.200q", doc, Beginning(doc))
 	}
@@ -117,5 +128,11 @@ func TestMembersKeepToThemselves(t *testing.T) {
 	_ = append(m["a"], "!!"...)
 	if string(doc) != `{"a":[1],"b":2}` {
 		t.Fatalf("appending to a member wrote over the next: %s", doc)
+	}
+	doc = []byte(`[[1],2]`)
+	list, _ := Elements(doc, 2)
+	_ = append(list[0], "!!"...)
+	if string(doc) != `[[1],2]` {
+		t.Fatalf("appending to an element wrote over the next: %s", doc)
 	}
 }
