@@ -21,12 +21,8 @@ func (w *writer) run() {
 	defer close(w.ended)
 	for w.collect() {
 		w.writeBatch()
-		if w.checkpoint.Load() && w.conn != nil {
-			// Nothing else of ours writes or moves now, so this one reaches
-			// the WAL's end, and the next write starts it from the beginning.
-			// If it fails, the WAL stays long and it is asked for again.
-			_ = w.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`)
-			w.checkpoint.Store(false)
+		if w.conn != nil {
+			w.wal.moveRest(w.conn)
 		}
 	}
 	if w.conn != nil {
@@ -205,7 +201,7 @@ func (w *writer) applyAll(jobs []*job) error {
 		return err
 	}
 	w.took, w.expected = time.Since(began), len(jobs)+len(w.queue)
-	w.count(jobs)
+	w.wal.wrote(added(jobs))
 	return nil
 }
 
@@ -244,22 +240,15 @@ func (w *writer) finish(jobs []*job, err error) {
 	}
 }
 
-// count adds up what was written, and says when it is worth a checkpoint.
-func (w *writer) count(jobs []*job) {
+// added is about how many bytes the jobs' transaction has added to the WAL.
+func added(jobs []*job) int {
 	// A row's place in table and indices beside its bytes, and the pages that
 	// every transaction changes.
-	w.unmoved += len(jobs)*512 + 5*pageBytes
+	bytes := len(jobs)*512 + 5*pageBytes
 	for _, j := range jobs {
-		w.unmoved += j.size()
+		bytes += j.size()
 	}
-	if w.unmoved < checkpointBytes {
-		return
-	}
-	w.unmoved = 0
-	select {
-	case w.grown <- struct{}{}:
-	default:
-	}
+	return bytes
 }
 
 // takeWaiting takes the jobs whose waiters are still there.

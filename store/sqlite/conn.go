@@ -39,10 +39,9 @@ func openConn(file string, opt Options) (*conn, error) {
 		pragmas[1] = "synchronous(NORMAL)"
 	}
 	if opt.Lock {
-		// The store's own upkeep moves the WAL into the database; this is the
-		// bound if that falls behind. A short-lived process has no upkeep and
-		// keeps SQLite's default.
-		pragmas = append(pragmas, fmt.Sprintf("wal_autocheckpoint(%d)", 4*checkpointPages))
+		// The store moves the WAL into the database itself ([wal]). A short-lived
+		// process has no upkeep and keeps SQLite's default.
+		pragmas = append(pragmas, "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walBytes))
 	}
 	return connect(file, pragmas)
 }

@@ -129,7 +129,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return explain(err)
 	}
 	s.lookups = newLookups(func() (*conn, error) { return openLookup(s.file) })
-	s.writer = startWriter(func() (*conn, error) { return openConn(s.file, s.opt) }, s.present)
+	s.writer = startWriter(func() (*conn, error) { return openConn(s.file, s.opt) }, s.present, newWAL(s.file))
 	if s.opt.Lock {
 		if err := s.writer.do(ctx, freeReservations{}); err != nil {
 			return err

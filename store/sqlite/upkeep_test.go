@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -178,33 +177,6 @@ func TestErasedBytes(t *testing.T) {
 			t.Errorf("%s has %d rows (%v), want none", table, rows, err)
 		}
 	}
-}
-
-// TestWALStaysBounded: many commits do not make the WAL grow without end.
-func TestWALStaysBounded(t *testing.T) {
-	s := openForTest(t, Options{Lock: true, Durability: Process})
-	body := gate.Payload(strings.Repeat("0123456789abcdef", 1<<14))
-	var running sync.WaitGroup
-	for w := range 8 {
-		running.Go(func() {
-			for i := range 64 {
-				r := storetest.Record(w*1000 + i)
-				r.Reason = string(body) // heads are not compressed
-				if err := s.Commit(t.Context(), gate.Commit{Settle: func(now gate.Counts) (gate.Counts, gate.Record) { return now, r }}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	running.Wait()
-	info, err := os.Stat(s.file + "-wal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bound := int64(6 * checkpointPages * pageBytes); info.Size() > bound { // 128 MB were written
-		t.Errorf("the WAL has %d bytes, want at most %d", info.Size(), bound)
-	}
-	t.Logf("the WAL has %d bytes", info.Size())
 }
 
 // TestRecordSize: a record of a 433 byte body without hooks takes at most 4 KB

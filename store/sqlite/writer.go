@@ -39,6 +39,7 @@ type sized interface{ size() int }
 type writer struct {
 	open    func() (*conn, error)
 	present func() error // the database is still the one that was opened
+	wal     *wal
 	queue   chan *job
 	ended   chan struct{}
 
@@ -53,10 +54,6 @@ type writer struct {
 	closeError error
 	took       time.Duration // by the last COMMIT
 	expected   int           // how many writes were there at its end, queued ones included
-	unmoved    int           // about how many bytes were written since grown was told
-
-	grown      chan struct{} // holds one token when the WAL has grown
-	checkpoint atomic.Bool   // the WAL is long: the writer is to finish moving it
 }
 
 // job is a write on its way. Its state says who may still end it: the waiter
@@ -75,8 +72,8 @@ const (
 	jobWithdrawn
 )
 
-func startWriter(open func() (*conn, error), present func() error) *writer {
-	w := &writer{open: open, present: present, queue: make(chan *job, 4*batchLimit), ended: make(chan struct{}), grown: make(chan struct{}, 1)}
+func startWriter(open func() (*conn, error), present func() error, log *wal) *writer {
+	w := &writer{open: open, present: present, wal: log, queue: make(chan *job, 4*batchLimit), ended: make(chan struct{})}
 	go w.run()
 	return w
 }
